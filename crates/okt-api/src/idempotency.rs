@@ -1,0 +1,131 @@
+//! `Idempotency-Key`: a request that arrives twice counts once.
+
+use axum::extract::{FromRequest, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use http_body_util::BodyExt;
+use okt_app::{Answer, App, Claimed, Once};
+use okt_http::{Code, Principal, Problem, RawJson, RequestId};
+use okt_model::Error;
+use tracing::Instrument;
+use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{Required, ResponseBuilder};
+use utoipa_axum::router::UtoipaMethodRouter;
+
+const HEADER: &str = "idempotency-key";
+
+/// Wraps a route that creates or enqueues: with the same key and body the first answer comes again for 24 hours.
+/// The guard of the line must let only known callers through, because keys are counted per caller.
+pub fn once<S: Clone + Send + Sync + 'static>(
+    app: &App,
+    route: UtoipaMethodRouter<S>,
+) -> UtoipaMethodRouter<S> {
+    let (schemas, mut paths, methods) = route;
+    for item in paths.paths.values_mut() {
+        let Some(operation) = &mut item.post else { continue };
+        let parameter = ParameterBuilder::new()
+            .name("Idempotency-Key")
+            .parameter_in(ParameterIn::Header)
+            .required(Required::False)
+            .description(Some(
+                "Up to 255 visible ASCII characters; the same key and body get the first answer again",
+            ))
+            .schema(Some(
+                ObjectBuilder::new().schema_type(Type::String).max_length(Some(255)).min_length(Some(1)),
+            ))
+            .build();
+        operation.parameters.get_or_insert_default().push(parameter.into());
+        operation.responses.responses.entry("409".to_owned()).or_insert_with(|| {
+            ResponseBuilder::new().description("Problem: idempotency_in_flight").build().into()
+        });
+    }
+    (schemas, paths, methods.layer(from_fn_with_state(app.clone(), answer_once)))
+}
+
+async fn answer_once(State(app): State<App>, request: Request, next: Next) -> Result<Response, Problem> {
+    let Some(key) = request.headers().get(HEADER) else {
+        return Ok(next.run(request).await);
+    };
+    let key = readable(key)?;
+    let principal = request.extensions().get::<Principal>().cloned();
+    let principal = principal.ok_or_else(|| Error::internal("an idempotent route lets strangers through"))?;
+    let target = format!("{} {}", request.method(), request.uri());
+
+    // The body is part of what the key stands for, so it is read here and handed on.
+    let (parts, body) = request.into_parts();
+    let RawJson(bytes) = RawJson::from_request(Request::from_parts(parts.clone(), body), &()).await?;
+    let request = Request::from_parts(parts, bytes.clone().into());
+
+    let claimed = match app.claim_once(&principal.0, &key, &target, &bytes).await? {
+        Once::Run(claimed) => claimed,
+        Once::Again(answer) => return Ok(replay(answer)),
+        Once::InFlight => {
+            let detail = "the first request with this Idempotency-Key has not finished";
+            return Err(Problem::new(Code::IdempotencyInFlight, detail).retry_after(1));
+        }
+        Once::Mismatch => {
+            let detail = "this Idempotency-Key was used for another request within 24 hours";
+            return Err(Problem::new(Code::IdempotencyMismatch, detail));
+        }
+    };
+
+    // In a task of its own: a client that hangs up cancels what runs in its connection, and the effect would be
+    // there without its answer.
+    let id = request.extensions().get::<RequestId>().cloned();
+    let work = async move { run_and_keep(&app, &claimed, request, next).await }.in_current_span();
+    let task = match id {
+        Some(id) => tokio::spawn(id.scope(work)),
+        None => tokio::spawn(work),
+    };
+    task.await.map_err(|error| Error::Internal(Box::new(error)))?
+}
+
+async fn run_and_keep(
+    app: &App,
+    claimed: &Claimed,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let response = next.run(request).await;
+    let status = response.status();
+    // Passing troubles are not answers: the key is given back for the next try.
+    if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+        app.release_once(claimed).await?;
+        return Ok(response);
+    }
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.map_err(|error| Error::Internal(Box::new(error)))?.to_bytes();
+    let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let answer = Answer {
+        status: status.as_u16(),
+        content_type: text(header::CONTENT_TYPE),
+        location: text(header::LOCATION),
+        body: body.to_vec(),
+    };
+    app.finish_once(claimed, &answer).await?;
+    Ok(Response::from_parts(parts, body.into()))
+}
+
+fn replay(answer: Answer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let mut response = (status, answer.body).into_response();
+    let headers = response.headers_mut();
+    headers.remove(header::CONTENT_TYPE);
+    let kept = [(header::CONTENT_TYPE, answer.content_type), (header::LOCATION, answer.location)];
+    for (name, value) in kept {
+        if let Some(value) = value.and_then(|value| HeaderValue::from_str(&value).ok()) {
+            headers.insert(name, value);
+        }
+    }
+    headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
+    response
+}
+
+fn readable(key: &HeaderValue) -> Result<String, Problem> {
+    let text = key.to_str().ok().filter(|text| (1..=255).contains(&text.len()));
+    let text =
+        text.ok_or_else(|| Error::invalid("Idempotency-Key", "must be 1 to 255 visible ASCII characters"))?;
+    Ok(text.to_owned())
+}

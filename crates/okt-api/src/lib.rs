@@ -1,0 +1,19 @@
+//! The HTTP door: the route table, handlers, the OpenAPI document and the page that shows it.
+//!
+//! It must not know SQL, nor run a job. To add a route: a handler with `#[utoipa::path]` in the file of its resource,
+//! and a line with its guard in `table.rs`.
+
+mod api;
+mod docs;
+mod health;
+mod idempotency;
+mod metrics;
+mod openapi;
+mod repositories;
+mod table;
+
+pub use api::Api;
+pub use docs::errors_page;
+pub use idempotency::once;
+pub use openapi::{document, finish};
+pub use table::{metrics_probes, probes, table};

@@ -1,0 +1,86 @@
+//! `okt config`: what is in force, where it came from, and whether the service would start with it.
+
+use std::io::{ErrorKind, Write};
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use okt_config::{ConfigError, Entry, Loaded};
+use serde_json::{Map, Value, json};
+
+#[derive(Args)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Subcommand)]
+enum ConfigCommand {
+    /// Print every setting in force; secrets are masked.
+    Show(ShowArgs),
+    /// Say whether the service would start, or everything that is wrong.
+    Check,
+    /// Print the JSON schema of okt.toml.
+    Schema,
+    /// Print the reference of all settings, in Markdown.
+    Reference,
+}
+
+#[derive(Args)]
+struct ShowArgs {
+    /// Say where each value came from.
+    #[arg(long)]
+    origin: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs a subcommand. `loaded` is asked only by those that look at this machine's configuration.
+pub fn run(args: &ConfigArgs, loaded: impl FnOnce() -> Result<Loaded, ConfigError>) -> anyhow::Result<()> {
+    let text = match &args.command {
+        ConfigCommand::Show(args) if args.json => pretty(&as_json(&loaded()?, args.origin)?)?,
+        ConfigCommand::Show(args) => as_lines(&loaded()?, args.origin),
+        ConfigCommand::Check => verdict(&loaded()?),
+        ConfigCommand::Schema => pretty(&okt_config::json_schema())?,
+        ConfigCommand::Reference => okt_config::reference_page(),
+    };
+    write_out(&text).context("can't write the answer")
+}
+
+fn as_lines(loaded: &Loaded, with_origin: bool) -> String {
+    let line = |Entry { key, value, origin }| {
+        if with_origin { format!("{key} = {value}  # {origin}") } else { format!("{key} = {value}") }
+    };
+    let lines: Vec<String> = loaded.entries().into_iter().map(line).collect();
+    lines.join("\n") + "\n"
+}
+
+fn as_json(loaded: &Loaded, with_origin: bool) -> anyhow::Result<Value> {
+    if !with_origin {
+        return Ok(serde_json::to_value(&loaded.config)?);
+    }
+    let entries = loaded.entries().into_iter();
+    let entries: Map<String, Value> = entries
+        .map(|entry| (entry.key, json!({ "value": entry.value, "origin": entry.origin.to_string() })))
+        .collect();
+    Ok(Value::Object(entries))
+}
+
+fn verdict(loaded: &Loaded) -> String {
+    let notes = loaded.notes.iter().map(|note| format!("note: {note}"));
+    let lines: Vec<String> = notes.chain(["The configuration is valid.".to_owned()]).collect();
+    lines.join("\n") + "\n"
+}
+
+fn pretty(value: &Value) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// A reader that has seen enough, such as `head`, is no failure.
+fn write_out(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}

@@ -1,0 +1,86 @@
+//! The roof: commands of the one binary, and how a process starts and ends.
+//!
+//! Each command has a file of its name. To add one: a variant in [`Command`], a file, a line in [`run`].
+
+mod config;
+mod migrate;
+mod secret;
+pub mod serve;
+mod telemetry;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use okt_config::{LoadOptions, Loaded};
+
+/// Knowledge-graph research service: sources become atomic facts, traceable to the sentence.
+#[derive(Parser)]
+#[command(name = "okt", version, about, propagate_version = true)]
+struct Cli {
+    /// Override file, or a folder that holds okt.toml.
+    #[arg(long, global = true, value_name = "PATH")]
+    config: Option<PathBuf>,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve the API and run background work.
+    Serve(serve::ServeArgs),
+    /// Bring the databases up to date.
+    Migrate(migrate::MigrateArgs),
+    /// Look at the configuration.
+    Config(config::ConfigArgs),
+}
+
+/// Runs the command line; errors go to standard error in words, with exit code 1.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(code) => code,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "okt: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
+    // Two crates bring a provider each; without a choice the first TLS connection would panic.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    match &cli.command {
+        Command::Serve(args) => serve::main(load(cli.config.clone())?, args, serve::service),
+        Command::Migrate(args) => migrate::main(&load(cli.config.clone())?, args),
+        Command::Config(args) => {
+            let options = load_options(cli.config.clone())?;
+            config::run(args, || okt_config::load(&options, &environment()))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Loads the configuration the way every command does.
+pub fn load(config: Option<PathBuf>) -> anyhow::Result<Loaded> {
+    let options = load_options(config)?;
+    Ok(okt_config::load(&options, &environment())?)
+}
+
+fn load_options(config: Option<PathBuf>) -> anyhow::Result<LoadOptions> {
+    let binary = std::env::current_exe().context("can't tell where this program lies")?;
+    let working_dir = std::env::current_dir().context("can't tell the current folder")?;
+    let binary_dir = binary.parent().unwrap_or(&working_dir).to_owned();
+    Ok(LoadOptions { config, binary_dir, working_dir })
+}
+
+/// Variables whose name or value is not Unicode can't be ours.
+fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}

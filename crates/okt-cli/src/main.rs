@@ -1,0 +1,7 @@
+//! The one binary: `okt`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    okt_cli::main()
+}

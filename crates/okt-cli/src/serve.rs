@@ -1,0 +1,165 @@
+//! `okt serve`.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use okt_api::Api;
+use okt_app::App;
+use okt_config::{Config, Loaded, Mode};
+use okt_http::{Edge, Served};
+use okt_store::{Databases, Purpose};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::secret::signing_secret;
+use crate::telemetry::Telemetry;
+
+#[derive(Args, Default)]
+pub struct ServeArgs {
+    /// What this process does.
+    #[arg(long, value_enum, default_value_t)]
+    role: Role,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Role {
+    /// Everything, for small installations.
+    #[default]
+    All,
+    /// Answers requests.
+    Api,
+    /// Runs background work; answers only health and metrics.
+    Worker,
+}
+
+impl Role {
+    const fn purposes(self) -> &'static [Purpose] {
+        match self {
+            Self::All => &[Purpose::Api, Purpose::Worker],
+            Self::Api => &[Purpose::Api],
+            Self::Worker => &[Purpose::Worker],
+        }
+    }
+}
+
+/// Serves until told to stop. `service` makes the routes; there is one for everybody, and tests have their own.
+pub fn main(
+    loaded: Loaded,
+    args: &ServeArgs,
+    service: impl FnOnce(&Api) -> anyhow::Result<Served>,
+) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
+    let telemetry = Telemetry::start(&loaded.config)?;
+    let ended = runtime.block_on(run(loaded, args.role, service, &telemetry));
+    telemetry.stop();
+    ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// The routes of the service.
+pub fn service(api: &Api) -> anyhow::Result<Served> {
+    let routes = okt_api::table(api);
+    okt_api::finish(api, &routes)?;
+    Ok(routes.into_service())
+}
+
+async fn run(
+    loaded: Loaded,
+    role: Role,
+    service: impl FnOnce(&Api) -> anyhow::Result<Served>,
+    telemetry: &Telemetry,
+) -> anyhow::Result<()> {
+    for note in &loaded.notes {
+        tracing::info!("{note}");
+    }
+    warn_about(&loaded.config);
+    let stop = stop_signal()?;
+    let secret = signing_secret(&loaded)?;
+    let config = loaded.config;
+
+    for report in Databases::migrate(&config).await? {
+        let (database, schema) = (&report.database, report.schema);
+        if report.migrations.is_empty() {
+            tracing::info!(database, schema, "schema is up to date");
+        } else {
+            tracing::info!(database, schema, migrations = report.migrations.len(), "schema migrated");
+        }
+    }
+    let databases = Databases::open(&config, role.purposes()).await?;
+    let [first, ..] = databases.as_slice() else { anyhow::bail!("a role without a purpose") };
+
+    let edge = Edge::new(&config, secret.expose().as_bytes());
+    let app = App::new(config.clone(), first.clone());
+    let api = Api::new(app, Arc::clone(&edge), telemetry.metrics.clone());
+    let routes = if role == Role::Worker { okt_api::probes(&api).into_service() } else { service(&api)? };
+
+    let listener =
+        listen(SocketAddr::new(config.server.host, config.server.port), "server.host, server.port").await?;
+    tracing::info!(address = %listener.local_addr()?, role = ?role.to_possible_value().map(|v| v.get_name().to_owned()), "listening");
+    let mut tasks = tokio::task::JoinSet::new();
+    if let Some(address) = config.server.metrics_addr {
+        let listener = listen(address, "server.metrics_addr").await?;
+        tracing::info!(address = %listener.local_addr()?, "listening for metrics");
+        let routes = okt_api::metrics_probes(&api).into_service();
+        tasks.spawn(okt_http::serve(listener, routes, Arc::clone(&edge), stop.clone()));
+    }
+    let tidy = Arc::clone(&edge);
+    tasks.spawn(async move { tidy.keep_tidy().await });
+    let metrics = telemetry.metrics.clone();
+    tasks.spawn(async move { upkeep(&metrics).await });
+    if let Some(worker) = databases.iter().find(|databases| databases.purpose() == Purpose::Worker) {
+        let app = App::new(config.clone(), worker.clone());
+        tasks.spawn(async move { app.keep_house().await });
+    }
+
+    okt_http::serve(listener, routes, edge, stop).await;
+    tasks.shutdown().await;
+    for databases in databases {
+        databases.close().await;
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn listen(address: SocketAddr, key: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("{key}: can't listen on {address}"))
+}
+
+/// Cancelled by the first SIGTERM or interrupt; a second one ends the process as it always would.
+fn stop_signal() -> anyhow::Result<CancellationToken> {
+    let stop = CancellationToken::new();
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let stopping = stop.clone();
+    tokio::spawn(async move {
+        for _ in 0..2 {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            if stopping.is_cancelled() {
+                tracing::warn!("stopped at once by a second signal");
+                std::process::exit(1);
+            }
+            stopping.cancel();
+        }
+    });
+    Ok(stop)
+}
+
+fn warn_about(config: &Config) {
+    if config.mode == Mode::Development && !config.server.host.is_loopback() {
+        tracing::warn!("development mode on an address that others can reach; set mode = \"production\"");
+    }
+}
+
+async fn upkeep(metrics: &metrics_exporter_prometheus::PrometheusHandle) {
+    let mut timer = tokio::time::interval(Duration::from_secs(5));
+    loop {
+        timer.tick().await;
+        metrics.run_upkeep();
+    }
+}

@@ -1,0 +1,96 @@
+//! Logs, metrics and traces of a serving process.
+
+use anyhow::Context;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use okt_config::{Config, LogFormat, LogLevel};
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_otlp::{SpanExporter, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
+
+/// Libraries that write headers, frames or statements with values at their finest levels. What they know may be
+/// secret, so `trace` means ours, not theirs.
+const TALKATIVE: &[&str] =
+    &["h2", "hyper", "hyper_util", "reqwest", "rustls", "sqlx", "tower", "opentelemetry"];
+
+/// Flushes what is still to be sent when the process ends.
+pub(crate) struct Telemetry {
+    pub(crate) metrics: PrometheusHandle,
+    traces: Option<SdkTracerProvider>,
+}
+
+impl Telemetry {
+    pub(crate) fn start(config: &Config) -> anyhow::Result<Self> {
+        let traces = traces(config)?;
+        let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        let logs = match config.log.format {
+            LogFormat::Pretty => logs.with_target(false).boxed(),
+            LogFormat::Json => {
+                logs.json().flatten_event(true).with_current_span(true).with_span_list(false).boxed()
+            }
+        };
+        let exported = traces.as_ref().map(|provider| {
+            // Spans are for following a request, whatever the logs are set to.
+            tracing_opentelemetry::layer()
+                .with_tracer(provider.tracer("okt"))
+                .with_filter(filter(LevelFilter::DEBUG))
+        });
+        tracing_subscriber::registry()
+            .with(logs.with_filter(filter(level(config.log.level))))
+            .with(exported)
+            .try_init()
+            .context("can't start logging")?;
+        Ok(Self { metrics: metrics()?, traces })
+    }
+
+    /// Sends what is left; best effort, because a collector that is away must not hold up the end.
+    pub(crate) fn stop(self) {
+        if let Some(Err(error)) = self.traces.map(|provider| provider.shutdown()) {
+            tracing::warn!(%error, "the last traces could not be sent");
+        }
+    }
+}
+
+fn filter(level: LevelFilter) -> EnvFilter {
+    let talkative = level.min(LevelFilter::INFO);
+    TALKATIVE.iter().fold(EnvFilter::default().add_directive(level.into()), |filter, name| {
+        let directive =
+            format!("{name}={talkative}").parse().expect("a crate name and a level are a directive");
+        filter.add_directive(directive)
+    })
+}
+
+const fn level(level: LogLevel) -> LevelFilter {
+    match level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    }
+}
+
+fn metrics() -> anyhow::Result<PrometheusHandle> {
+    const SECONDS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+    PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), SECONDS)
+        .and_then(PrometheusBuilder::install_recorder)
+        .context("can't start metrics")
+}
+
+fn traces(config: &Config) -> anyhow::Result<Option<SdkTracerProvider>> {
+    let Some(endpoint) = &config.telemetry.otlp_endpoint else {
+        return Ok(None);
+    };
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_endpoint(endpoint.as_str())
+        .build()
+        .context("telemetry.otlp_endpoint: can't start the exporter")?;
+    let resource = Resource::builder().with_service_name(config.telemetry.service_name.clone()).build();
+    Ok(Some(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build()))
+}

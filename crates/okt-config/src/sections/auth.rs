@@ -1,0 +1,96 @@
+//! Who is who: tokens, keys, first accounts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::format;
+use crate::period::Period;
+use crate::secret::Secret;
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Auth {
+    /// Signs session and OAuth tokens; at least 32 bytes. There is no default: production refuses to start
+    /// without one, development makes one and keeps it beside the configuration.
+    pub jwt_secret: Secret,
+    /// The secret before the last change, still accepted, so that a change signs nobody out.
+    pub jwt_secret_previous: Secret,
+    /// Lifetime of a session's access token.
+    #[schemars(extend("x-positive" = true))]
+    pub token_ttl: Period,
+    /// Lifetime of a session's refresh token.
+    #[schemars(extend("x-positive" = true))]
+    pub refresh_ttl: Period,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OAuth {
+    /// The public base address of this service. Empty: taken from each request in development, OAuth off in
+    /// production. In production it must be https, unless its host is loopback.
+    #[serde(with = "format::optional")]
+    #[schemars(schema_with = "format::http_url")]
+    pub issuer: Option<Url>,
+    /// Lifetime of an access token.
+    #[schemars(extend("x-positive" = true))]
+    pub access_token_ttl: Period,
+    /// Lifetime of a refresh token.
+    #[schemars(extend("x-positive" = true))]
+    pub refresh_token_ttl: Period,
+    /// Lifetime of an authorization code, which works once.
+    #[schemars(extend("x-positive" = true))]
+    pub auth_code_ttl: Period,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApiKeys {
+    /// Active keys one user may have; 0 stands for the built-in 20.
+    pub max_per_user: u32,
+    /// Lifetime in days of a key created without one; 0 for no expiry.
+    pub default_ttl: u32,
+    /// Upper bound on any key's lifetime; `0s` for none.
+    pub max_ttl: Period,
+}
+
+impl ApiKeys {
+    /// `max_per_user` with its 0 given meaning.
+    pub fn per_user(&self) -> u32 {
+        if self.max_per_user == 0 { 20 } else { self.max_per_user }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Audit {
+    /// Rows older than this many days are deleted once a day.
+    #[schemars(range(min = 1, max = 36500))]
+    pub retention_days: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rbac {
+    /// Whether every registered user may create repositories.
+    pub users_may_create_repositories: bool,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bootstrap {
+    /// Whether the first person to register becomes sysadmin. Turn it off on a public deployment.
+    pub auto_promote_first_user: bool,
+    /// Whether a sysadmin is created at the first start from the three keys that begin with this name. Skipped
+    /// while one of them is empty.
+    pub default_admin: bool,
+    /// E-mail address of that sysadmin.
+    #[schemars(schema_with = "format::email")]
+    pub default_admin_email: String,
+    /// Password of that sysadmin, 8 to 256 characters.
+    pub default_admin_password: Secret,
+    /// Name of that sysadmin.
+    pub default_admin_display_name: String,
+    /// Whether a starter repository is created at the first start.
+    pub default_repository: bool,
+}

@@ -1,0 +1,82 @@
+//! Chat and embedding models, by the OpenAI-compatible protocol.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::format;
+use crate::period::Period;
+use crate::secret::Secret;
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ai {
+    /// A gateway to many vendors' models.
+    pub gateway: AiEndpoint,
+    /// One vendor's own service.
+    pub cloud: AiEndpoint,
+    /// A server of one's own.
+    pub local: AiEndpoint,
+    /// Texts in one embedding request.
+    #[schemars(range(min = 1))]
+    pub embed_batch_size: u32,
+    /// How long a call may wait for its turn under `rate_limit_rpm`.
+    pub rate_limit_wait_timeout: Period,
+    /// The models that may be used, with their prices.
+    pub models: Vec<Model>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AiEndpoint {
+    /// Address up to and including `/v1`; empty turns it off.
+    #[serde(with = "format::optional")]
+    #[schemars(schema_with = "format::http_url")]
+    pub base_url: Option<Url>,
+    /// Key for it.
+    pub api_key: Secret,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Its name at the provider.
+    #[schemars(length(min = 1))]
+    pub id: String,
+    /// Which endpoint serves it.
+    pub provider: AiProvider,
+    /// Price of a million tokens read, in US dollars.
+    #[serde(default)]
+    #[schemars(range(min = 0.0))]
+    pub input_cost_per_1m: f64,
+    /// Price of a million tokens written, in US dollars.
+    #[serde(default)]
+    #[schemars(range(min = 0.0))]
+    pub output_cost_per_1m: f64,
+    /// Requests a minute; 0 for no limit.
+    #[serde(default)]
+    pub rate_limit_rpm: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AiProvider {
+    Gateway,
+    Cloud,
+    Local,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LlmRetry {
+    /// Attempts, the first included.
+    #[schemars(range(min = 1, max = 100))]
+    pub max_attempts: u32,
+    /// Wait before the second attempt; doubled for each further one.
+    pub base_delay: Period,
+    /// Longest wait.
+    pub max_delay: Period,
+    /// For one attempt. A job that calls a model must be allowed more than all attempts and waits together.
+    #[schemars(extend("x-positive" = true))]
+    pub per_call_timeout: Period,
+}

@@ -1,0 +1,69 @@
+//! How a document becomes facts and concepts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Decomposition {
+    /// Cutting of text into pieces a model can read.
+    pub chunking: Chunking,
+    /// Facts from text.
+    pub fact_extraction: FactExtraction,
+    /// Facts from images.
+    pub image_extraction: ImageExtraction,
+    /// Concepts from facts.
+    pub concept_extraction: ConceptExtraction,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Chunking {
+    /// Characters in a chunk.
+    #[schemars(range(min = 1))]
+    pub chunk_size: u32,
+    /// Characters a chunk shares with the one before it; less than `chunk_size`.
+    pub chunk_overlap: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FactExtraction {
+    /// Id of a model in `providers.ai.models`; empty turns the stage off.
+    pub model: String,
+    /// Chunks of one source asked about at once.
+    #[schemars(range(min = 1))]
+    pub concurrency: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImageExtraction {
+    /// Whether it is used.
+    pub enabled: bool,
+    /// Id of a model in `providers.ai.models` that can see; empty turns the stage off.
+    pub model: String,
+    /// Larger images are left out.
+    #[schemars(range(min = 1))]
+    pub max_image_bytes: u64,
+    /// Images of one source that are looked at.
+    pub max_images_per_source: u32,
+    /// Images of one source asked about at once.
+    #[schemars(range(min = 1))]
+    pub concurrency: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConceptExtraction {
+    /// Whether it is used.
+    pub enabled: bool,
+    /// Id of a model in `providers.ai.models`; empty turns the stage off.
+    pub model: String,
+    /// Facts in one question.
+    #[schemars(range(min = 1))]
+    pub fact_batch_size: u32,
+    /// Questions asked at once.
+    #[schemars(range(min = 1))]
+    pub concurrency: u32,
+}

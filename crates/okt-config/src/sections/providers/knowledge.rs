@@ -1,0 +1,123 @@
+//! The stages that work on facts and concepts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::period::Period;
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dedup {
+    /// Cosine similarity above which two facts are taken for the same.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub threshold: f64,
+    /// Facts older than this are not looked at again.
+    #[schemars(extend("x-positive" = true))]
+    pub catchup_max_age: Period,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reports {
+    /// Whether it is used.
+    pub enabled: bool,
+    /// Least cosine similarity between a sentence and a fact.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub similarity_threshold: f64,
+    /// Facts linked to one sentence.
+    #[schemars(range(min = 1))]
+    pub max_facts_per_sentence: u32,
+    /// Shorter sentences are left out; in characters.
+    pub min_sentence_runes: u32,
+    /// Whether a fact supports or contradicts a sentence.
+    pub posture: Posture,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Posture {
+    /// Whether it is used; otherwise every link is `related`.
+    pub enabled: bool,
+    /// Id of a model in `providers.ai.models`; empty turns the stage off.
+    pub model: String,
+    /// Pairs in one question.
+    #[schemars(range(min = 1))]
+    pub batch_size: u32,
+    /// Questions asked at once.
+    #[schemars(range(min = 1))]
+    pub max_concurrent: u32,
+    /// Longest answer.
+    #[schemars(range(min = 1))]
+    pub max_tokens: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Summarization {
+    /// Whether it is used.
+    pub enabled: bool,
+    /// Id of a model in `providers.ai.models`; empty turns the stage off.
+    pub model: String,
+    /// Facts in a slice.
+    #[schemars(range(min = 1))]
+    pub batch_size: u32,
+    /// Concepts in one job.
+    #[schemars(range(min = 1))]
+    pub max_concepts_per_run: u32,
+    /// A lock older than this is taken over.
+    #[schemars(extend("x-positive" = true))]
+    pub lock_staleness: Period,
+    /// Longest answer.
+    #[schemars(range(min = 1))]
+    pub max_tokens: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Refinement {
+    /// Whether it is used.
+    pub enabled: bool,
+    /// Id of a model in `providers.ai.models`; empty turns the stage off.
+    pub model: String,
+    /// Concepts in one job.
+    #[schemars(range(min = 1))]
+    pub max_candidates_per_run: u32,
+    /// Concepts with fewer facts than this may be dropped.
+    pub prune_threshold: u32,
+    /// Longest answer.
+    #[schemars(range(min = 1))]
+    pub max_tokens: u32,
+    /// Questions asked at once.
+    #[schemars(range(min = 1))]
+    pub max_concurrency: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Synthesis {
+    /// Whether it is used.
+    pub enabled: bool,
+    /// Id of a model in `providers.ai.models`; empty turns the stage off.
+    pub model: String,
+    /// Longest answer.
+    #[schemars(range(min = 1))]
+    pub max_tokens: u32,
+    /// How long the model may think.
+    pub thinking_level: ThinkingLevel,
+    /// Images shown in a definition.
+    pub max_images: u32,
+    /// Images to choose those from.
+    pub max_image_candidates: u32,
+    /// Related concepts that are named.
+    pub max_related_concepts: u32,
+    /// Related definitions that are read.
+    pub max_related_syntheses: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkingLevel {
+    Low,
+    Medium,
+    High,
+}

@@ -1,0 +1,89 @@
+//! The shared registries that this instance uses.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::format;
+use crate::period::Period;
+use crate::secret::Secret;
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RegistryClient {
+    /// Base address; empty turns it off.
+    #[serde(with = "format::optional")]
+    #[schemars(schema_with = "format::http_url")]
+    pub url: Option<Url>,
+    /// How this instance proves itself. `bearer` and `hmac` need a key.
+    pub auth_mode: AuthMode,
+    /// Key for writing.
+    pub api_key: Secret,
+    /// Key for reading; empty for the one for writing.
+    pub read_api_key: Secret,
+    /// Models whose decompositions are taken; `"*"` for all.
+    pub allowed_models: Vec<String>,
+    /// Results in one page of a search.
+    #[schemars(range(min = 1, max = 200))]
+    pub per_page: u32,
+    /// For one search.
+    #[schemars(extend("x-positive" = true))]
+    pub timeout: Period,
+}
+
+impl RegistryClient {
+    /// The single block as a member of the list.
+    pub(crate) fn as_entry(&self, url: &Url) -> RegistryEntry {
+        RegistryEntry {
+            id: "default".into(),
+            url: url.clone(),
+            auth_mode: self.auth_mode,
+            api_key: self.api_key.clone(),
+            read_api_key: self.read_api_key.clone(),
+            allowed_models: self.allowed_models.clone(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RegistryEntry {
+    /// Its name in repositories' settings; unique.
+    #[schemars(schema_with = "format::name")]
+    pub id: String,
+    /// Base address.
+    #[schemars(schema_with = "format::required_http_url")]
+    pub url: Url,
+    /// How this instance proves itself. `bearer` and `hmac` need a key.
+    #[serde(default)]
+    pub auth_mode: AuthMode,
+    /// Key for writing.
+    #[serde(default)]
+    pub api_key: Secret,
+    /// Key for reading; empty for the one for writing.
+    #[serde(default)]
+    pub read_api_key: Secret,
+    /// Models whose decompositions are taken; `"*"` for all.
+    #[serde(default = "all_models")]
+    pub allowed_models: Vec<String>,
+}
+
+impl RegistryEntry {
+    /// The key to read with.
+    pub fn read_key(&self) -> &Secret {
+        if self.read_api_key.is_empty() { &self.api_key } else { &self.read_api_key }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthMode {
+    #[default]
+    None,
+    Bearer,
+    Hmac,
+}
+
+fn all_models() -> Vec<String> {
+    vec!["*".into()]
+}

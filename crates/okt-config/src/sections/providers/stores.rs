@@ -1,0 +1,54 @@
+//! Where vectors and files are kept.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::secret::Secret;
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Embedding {
+    /// Id of a model in `providers.ai.models`; empty turns vectors off.
+    pub model: String,
+    /// Length of its vectors; must match the collections.
+    #[schemars(range(min = 1, max = 65535))]
+    pub dimensions: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VectorStore {
+    /// Host name; empty turns vectors off.
+    pub host: String,
+    /// Its gRPC port; REST is expected on the port below it.
+    #[schemars(range(min = 2))]
+    pub port: u16,
+    /// Key for it, if it wants one.
+    pub api_key: Secret,
+    /// Collection of facts.
+    #[schemars(length(min = 1))]
+    pub collection: String,
+    /// Collection of concepts.
+    #[schemars(length(min = 1))]
+    pub concept_collection: String,
+    /// Whether a collection of other dimensions is deleted and made anew. That loses its vectors.
+    pub allow_recreate: bool,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Storage {
+    /// What keeps the files.
+    pub backend: StorageBackend,
+    /// Their directory. A relative path starts at the working directory.
+    #[schemars(with = "String", length(min = 1))]
+    pub root: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageBackend {
+    Filesystem,
+}

@@ -1,0 +1,28 @@
+//! Search inside a repository.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// Lexical and vector search fused by reciprocal rank.
+    pub hybrid: Hybrid,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hybrid {
+    /// `false` for lexical search only. It is lexical too while the vector store or the embedding model is not
+    /// configured.
+    pub enabled: bool,
+    /// Damping constant of reciprocal rank fusion.
+    #[schemars(range(min = 1))]
+    pub rrf_k: u32,
+    /// Least cosine similarity of a vector hit; 0 accepts all.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub min_score: f64,
+    /// Each channel fetches this many times the asked number before fusion.
+    #[schemars(range(min = 1, max = 100))]
+    pub over_fetch_multiplier: u32,
+}

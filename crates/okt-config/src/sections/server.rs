@@ -1,0 +1,83 @@
+//! The HTTP listener and its limits.
+
+use std::net::{IpAddr, SocketAddr};
+
+use ipnet::IpNet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::format;
+use crate::period::Period;
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// Address to listen on. `0.0.0.0` or `::` for all.
+    #[schemars(schema_with = "format::ip_address")]
+    pub host: IpAddr,
+    /// Port to listen on; 0 lets the system pick a free one.
+    pub port: u16,
+    /// How long a request's body may take; for uploads, how long it may pause.
+    #[schemars(extend("x-positive" = true))]
+    pub read_timeout: Period,
+    /// How long an answer may take; for downloads and event streams, how long the peer may take no bytes.
+    #[schemars(extend("x-positive" = true))]
+    pub write_timeout: Period,
+    /// How long a request's head may take.
+    #[schemars(extend("x-positive" = true))]
+    pub header_timeout: Period,
+    /// Between being told to stop and refusing connections: time for a load balancer to notice.
+    pub drain_delay: Period,
+    /// How long running requests may take to end after that.
+    pub drain_timeout: Period,
+    /// A second listener for `/metrics`; empty serves it on the first.
+    #[serde(with = "format::optional")]
+    #[schemars(schema_with = "format::socket_address")]
+    pub metrics_addr: Option<SocketAddr>,
+    /// Requests being answered at once; more are told 503 with `Retry-After`.
+    #[schemars(range(min = 1))]
+    pub max_in_flight: usize,
+    /// Connections open at once; more wait in the system's backlog.
+    #[schemars(range(min = 1))]
+    pub max_connections: usize,
+    /// Networks whose `X-Forwarded-For` is believed.
+    #[schemars(schema_with = "format::ip_networks")]
+    pub trusted_proxies: Vec<IpNet>,
+    /// How large the parts of a request may be.
+    pub limits: BodyLimits,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BodyLimits {
+    /// A JSON body.
+    #[schemars(range(min = 1))]
+    pub json_bytes: usize,
+    /// Nesting of a JSON body.
+    #[schemars(range(min = 1, max = 127))]
+    pub json_depth: usize,
+    /// The request target.
+    #[schemars(range(min = 1))]
+    pub url_bytes: usize,
+    /// All headers together.
+    #[schemars(range(min = 1))]
+    pub header_bytes: usize,
+    /// An uploaded file.
+    #[schemars(range(min = 1))]
+    pub upload_bytes: u64,
+    /// A Decomposition Package.
+    #[schemars(range(min = 1))]
+    pub package_bytes: u64,
+    /// A Graph Bundle, gzipped.
+    #[schemars(range(min = 1))]
+    pub bundle_bytes: u64,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimits {
+    /// Requests a minute for each signed-in caller; 0 for no limit.
+    pub api_per_minute: u32,
+    /// Requests a minute for each address without a credential; 0 for no limit.
+    pub anonymous_per_minute: u32,
+}

@@ -1,0 +1,359 @@
+//! What is refused, and in which words.
+
+use serde_json::json;
+
+use super::Place;
+use crate::{Config, check, defaults, schema, tree};
+
+fn refused(text: &str, expected: &str) {
+    assert_eq!(Place::with(text).problems(), expected, "for {text}");
+}
+
+#[test]
+fn unknown_keys_come_with_a_suggestion_at_any_depth() {
+    refused("prot = 1", "prot: unknown key; did you mean `server.port`? (in /work/okt.toml:1)");
+    refused(
+        "jwt_secret = 1",
+        "jwt_secret: unknown key; did you mean `auth.jwt_secret`? (in /work/okt.toml:1)",
+    );
+    refused("\n[servr]\nport = 1", "servr: unknown key; did you mean `server`? (in /work/okt.toml:2)");
+    refused("[server]\n\nprot = 1", "server.prot: unknown key; did you mean `port`? (in /work/okt.toml:3)");
+    refused(
+        "databases.default.max_cons = 1",
+        "databases.default.max_cons: unknown key; did you mean `max_conns`? (in /work/okt.toml:1)",
+    );
+    refused(
+        "providers.resolution.fetch.retry.max_atempts = 1",
+        "providers.resolution.fetch.retry.max_atempts: unknown key; did you mean `max_attempts`? \
+         (in /work/okt.toml:1)",
+    );
+    refused(
+        "task.queues.embed_fact = 1",
+        "task.queues.embed_fact: unknown key; did you mean `embed_facts`? (in /work/okt.toml:1)",
+    );
+    refused(
+        "task.timeouts.anotate_report = \"1h\"",
+        "task.timeouts.anotate_report: unknown key; did you mean `annotate_report`? (in /work/okt.toml:1)",
+    );
+    refused("quux = 1", "quux: unknown key (in /work/okt.toml:1)");
+}
+
+#[test]
+fn wrong_types_and_values_say_what_was_expected() {
+    for (text, expected) in [
+        ("server.port = \"abc\"", "server.port: expected a whole number from 0 to 65535, got \"abc\""),
+        ("server.port = 65536", "server.port: expected a whole number from 0 to 65535, got 65536"),
+        ("server.port = 80.5", "server.port: expected a whole number from 0 to 65535, got 80.5"),
+        ("server.port = -1", "server.port: expected a whole number from 0 to 65535, got -1"),
+        ("server = 1", "server: expected a table, got 1"),
+        ("server.max_in_flight = 0", "server.max_in_flight: expected a whole number of at least 1, got 0"),
+        (
+            "rate_limits.api_per_minute = 5000000000",
+            "rate_limits.api_per_minute: expected a whole number from 0 to 4294967295, got 5000000000",
+        ),
+        ("mode = \"prod\"", "mode: expected one of `development`, `production`, got \"prod\""),
+        (
+            "databases.default.ssl_mode = \"prefer\"",
+            "databases.default.ssl_mode: expected one of `disable`, `require`, `verify-ca`, `verify-full`, \
+             got \"prefer\"",
+        ),
+        (
+            "server.read_timeout = 15",
+            "server.read_timeout: expected a period such as 15s, 1m30s or 24h, longer than 0s, got 15",
+        ),
+        (
+            "server.read_timeout = \"0s\"",
+            "server.read_timeout: expected a period such as 15s, 1m30s or 24h, longer than 0s, got \"0s\"",
+        ),
+        (
+            "auth.token_ttl = \"\"",
+            "auth.token_ttl: expected a period such as 15s, 1m30s or 24h, longer than 0s, got an empty text",
+        ),
+        ("search.hybrid.min_score = 1.5", "search.hybrid.min_score: expected a number from 0 to 1, got 1.5"),
+        (
+            "search.hybrid.min_score = nan",
+            "search.hybrid.min_score: expected a number from 0 to 1, got \"nan\"",
+        ),
+        ("search.hybrid.enabled = \"yes\"", "search.hybrid.enabled: expected true or false, got \"yes\""),
+        (
+            "server.trusted_proxies = [\"10.0.0.0/8\", \"here\"]",
+            "server.trusted_proxies[1]: expected a network such as 10.0.0.0/8, got \"here\"",
+        ),
+        (
+            "server.host = \"localhost\"",
+            "server.host: expected an IP address such as 127.0.0.1, got \"localhost\"",
+        ),
+        (
+            "databases.Tenant.url = \"postgres://h/d\"",
+            "databases.Tenant: a name here has 1 to 63 of a-z, 0-9, _ and -",
+        ),
+        (
+            "repository_presets.general.contexts = \"some\"",
+            "repository_presets.general.contexts: expected `all` or a list, each text, got \"some\"",
+        ),
+        (
+            "repository_presets.general.contexts = [1]",
+            "repository_presets.general.contexts[0]: expected text, got 1",
+        ),
+        (
+            "repository_presets.general.providers.search = [\"bing\"]",
+            "repository_presets.general.providers.search[0]: expected one of `web`, `academic`, got \"bing\"",
+        ),
+        ("repository_presets.mine = {}", "repository_presets.mine.label: is required"),
+        ("[[providers.registries]]\nid = \"a\"", "providers.registries[0].url: is required"),
+    ] {
+        refused(text, &format!("{expected} (in /work/okt.toml:1)"));
+    }
+}
+
+#[test]
+fn rules_between_settings_blame_the_one_that_was_set() {
+    for (text, expected) in [
+        (
+            "task.heartbeat_timeout = \"30s\"",
+            "task.heartbeat_interval: must be less than task.heartbeat_timeout: 1m is not less than 30s",
+        ),
+        (
+            "concepts.stable_shared_fact_count = 2",
+            "concepts.min_shared_fact_count: must be at most concepts.stable_shared_fact_count: 3 is more than 2",
+        ),
+        (
+            "providers.decomposition.chunking.chunk_size = 200",
+            "providers.decomposition.chunking.chunk_overlap: must be less than chunk_size: 200 is not less than 200",
+        ),
+        (
+            "task.job_timeout = \"20m14s\"",
+            "task.job_timeout: 20m14s must be more than the worst case of a call to a model: \
+             4 attempts × 5m + waits of 2s + 4s + 8s = 20m14s (providers.llm_retry)",
+        ),
+        (
+            "task.timeouts.refine_concepts = \"4m\"",
+            "providers.llm_retry.per_call_timeout: 5m must be at most the shortest limit of a job that calls a \
+             model: task.timeouts.refine_concepts, 4m",
+        ),
+        (
+            "providers.llm_retry.max_attempts = 50",
+            "task.job_timeout: 4h must be more than the worst case of a call to a model: \
+             50 attempts × 5m + waits of 2s + 4s + 8s + … + 30s = 4h33m (providers.llm_retry)",
+        ),
+        (
+            "mode = \"production\"",
+            "auth.jwt_secret: must be set in production mode, here or as AUTH_JWTSECRET, to at least 32 random bytes",
+        ),
+        ("task.database = \"task\"", "task.database: no database is named \"task\"; did you mean `tasks`?"),
+        (
+            "default_repository_preset = \"generel\"",
+            "default_repository_preset: no preset is named \"generel\"; did you mean `general`?",
+        ),
+        (
+            "providers.synthesis.model = \"big\"",
+            "providers.synthesis.model: no model in providers.ai.models is named \"big\"",
+        ),
+        (
+            "repository_presets.scientific.contexts = [\"diseese\"]",
+            "repository_presets.scientific.contexts: no class of the ontology is named \"diseese\"; did you mean \
+             `disease`?; contexts of one's own belong into custom_contexts",
+        ),
+        ("api_keys.default_ttl = 91", "api_keys.default_ttl: 91 days is more than api_keys.max_ttl, 2160h"),
+        (
+            "server.metrics_addr = \"127.0.0.1:8080\"",
+            "server.metrics_addr: must differ from server.host and server.port; leave it empty to serve /metrics there",
+        ),
+    ] {
+        refused(text, &format!("{expected} (in /work/okt.toml:1)"));
+    }
+}
+
+#[test]
+fn limits_that_just_fit_are_taken() {
+    for text in [
+        "task.job_timeout = \"20m15s\"",
+        "task.job_timeout = \"0s\"",
+        "task.timeouts.embed_facts = \"1s\"",
+        "search.hybrid.min_score = 1",
+        "server.port = 0",
+        "api_keys.default_ttl = 90",
+        "api_keys = { default_ttl = 10000, max_ttl = \"0s\" }",
+    ] {
+        Place::with(text).load().unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
+}
+
+#[test]
+fn production_is_strict_about_secret_and_issuer() {
+    let good = "kq8Zr1vXw5Tn0Lb7Yc3Hd9Js2Pf6Gm4A";
+    let production = |issuer: &str, secret: &str| {
+        Place::with(&format!("mode = \"production\"\noauth.issuer = \"{issuer}\""))
+            .set("AUTH_JWTSECRET", secret)
+    };
+    production("https://okt.example", good).load().unwrap();
+    production("http://127.0.0.1:8080", good).load().unwrap();
+    production("http://localhost", good).load().unwrap();
+    production("", good).load().unwrap();
+    assert_eq!(
+        production("http://okt.example", good).problems(),
+        "oauth.issuer: must be https in production mode, unless its host is loopback (in /work/okt.toml:2)"
+    );
+    assert_eq!(
+        production("https://okt.example?a#b", good).problems(),
+        "oauth.issuer: must have no query and no fragment (in /work/okt.toml:2)"
+    );
+    for placeholder in ["changeme-changeme-changeme-changeme", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"] {
+        assert_eq!(
+            production("", placeholder).problems(),
+            "auth.jwt_secret: looks like a placeholder; production mode needs random bytes \
+             (in environment AUTH_JWTSECRET)"
+        );
+    }
+    Place::new().set("AUTH_JWTSECRET", "changeme-changeme-changeme-changeme").load().unwrap();
+    assert_eq!(
+        Place::new().set("AUTH_JWTSECRET", "short").problems(),
+        "auth.jwt_secret: must have at least 32 bytes (in environment AUTH_JWTSECRET)"
+    );
+}
+
+#[test]
+fn databases_are_checked_without_showing_their_address() {
+    for (url, fault) in [
+        ("nonsense", "must be an address such as postgres://user:password@host:5432/database"),
+        ("mysql://h/d", "must begin with postgres:// or postgresql://"),
+        ("postgres:///d", "must name a host"),
+        ("postgres://h", "must name a database, as in postgres://host/database"),
+        ("postgres://h/d?sslmode=disable", "must not set TLS; use ssl_mode and ssl_root_cert beside it"),
+        ("", "must be set: every other database may fall back on it"),
+    ] {
+        refused(
+            &format!("databases.default.url = \"{url}\""),
+            &format!("databases.default.url: {fault} (in /work/okt.toml:1)"),
+        );
+    }
+    for url in ["postgresql://h/d", "postgres://u:p@[::1]:5432/d", "postgres:///d?host=/run/postgresql"] {
+        Place::with(&format!("databases.default.url = \"{url}\"")).load().unwrap();
+    }
+    refused(
+        "databases.tasks = { ssl_mode = \"verify-full\", ssl_root_cert = \"/no/such.pem\" }",
+        "databases.tasks.ssl_root_cert: /no/such.pem is not a file (in /work/okt.toml:1)",
+    );
+}
+
+#[test]
+fn registries_need_unique_ids_and_keys() {
+    refused(
+        "[[providers.registries]]\nid = \"a\"\nurl = \"https://a.example\"\n\
+         [[providers.registries]]\nid = \"a\"\nurl = \"https://b.example\"\nauth_mode = \"hmac\"",
+        "providers.registries[1].api_key: must be set for auth_mode bearer and hmac (or read_api_key, to read only) \
+         (in /work/okt.toml:4)\n\
+         providers.registries[1].id: \"a\" is there twice (in /work/okt.toml:5)",
+    );
+    let place = Place::new().set("REGISTRY_URL", "https://r.example").set("REGISTRY_AUTH_MODE", "bearer");
+    assert_eq!(
+        place.problems(),
+        "providers.registry.api_key: must be set for auth_mode bearer and hmac (or read_api_key, to read only) \
+         (in environment REGISTRY_AUTH_MODE)"
+    );
+    place.set("REGISTRY_READ_API_KEY", "r").load().unwrap();
+}
+
+#[test]
+fn all_problems_are_listed_in_order_of_their_keys() {
+    let place = Place::with(
+        "mode = \"production\"\n[server]\nport = \"x\"\nnope = 1\n[task]\nheartbeat_interval = \"1h\"\n\
+         [repository_presets.mine]\n",
+    )
+    .set("SVC__LOG__LEVEL", "loud")
+    .set("SVC__SERVER__PORTT", "1");
+    assert_eq!(
+        place.problems(),
+        "auth.jwt_secret: must be set in production mode, here or as AUTH_JWTSECRET, to at least 32 random bytes \
+         (in /work/okt.toml:1)\n\
+         log.level: expected one of `error`, `warn`, `info`, `debug`, `trace`, got \"loud\" \
+         (in environment SVC__LOG__LEVEL)\n\
+         repository_presets.mine.label: is required (in /work/okt.toml:7)\n\
+         server.nope: unknown key (in /work/okt.toml:4)\n\
+         server.port: expected a whole number from 0 to 65535, got \"x\" (in /work/okt.toml:3)\n\
+         server.portt: unknown key; did you mean `SVC__SERVER__PORT`? (in environment SVC__SERVER__PORTT)\n\
+         task.heartbeat_interval: must be less than task.heartbeat_timeout: 1h is not less than 10m \
+         (in /work/okt.toml:6)"
+    );
+}
+
+#[test]
+fn a_rule_says_nothing_about_a_value_that_was_wrong_anyway() {
+    refused(
+        "task.heartbeat_interval = \"1h\"\ntask.heartbeat_timeout = \"soon\"",
+        "task.heartbeat_timeout: expected a period such as 15s, 1m30s or 24h, longer than 0s, got \"soon\" \
+         (in /work/okt.toml:2)",
+    );
+}
+
+#[test]
+fn syntax_errors_have_a_line_and_a_column() {
+    let shown = Place::with("[server]\nport = = 1\n").problems();
+    assert!(shown.starts_with("/work/okt.toml: line 2, column 8: "), "{shown}");
+    let shown = Place::with("[server]\nport = 1\nport = 2\n").problems();
+    assert!(shown.starts_with("/work/okt.toml: line 3, column 1: duplicate key"), "{shown}");
+    let place = Place::new();
+    std::fs::write(place.path("work/okt.toml"), [0xff, 0xfe]).unwrap();
+    assert!(place.problems().starts_with("/work/okt.toml: can't be read: "), "{}", place.problems());
+}
+
+#[test]
+fn the_environment_can_not_set_tables() {
+    assert_eq!(
+        Place::new().set("SVC__SERVER", "1").problems(),
+        "server: a table can't be set as a whole; name one of its keys (in environment SVC__SERVER)"
+    );
+    assert_eq!(
+        Place::new().set("SVC__PROVIDERS__AI__MODELS", "x").problems(),
+        "providers.ai.models: a list of tables can be set in a file only (in environment SVC__PROVIDERS__AI__MODELS)"
+    );
+}
+
+#[test]
+fn a_default_admin_without_credentials_is_a_note() {
+    let notes = Place::with("bootstrap.default_admin = true").load().unwrap().notes;
+    assert!(notes.iter().any(|note| note.starts_with("bootstrap.default_admin: no admin")), "{notes:?}");
+}
+
+/// The types must never refuse what the check let through: their own messages name no key and may hold a secret.
+#[test]
+fn what_passes_the_check_fits_the_types() {
+    let values = [
+        json!(""),
+        json!("x"),
+        json!("1s"),
+        json!("all"),
+        json!("https://h.example/"),
+        json!(0),
+        json!(1),
+        json!(i64::MAX),
+        json!(0.5),
+        json!(true),
+        json!([]),
+        json!([""]),
+        json!(["web"]),
+        json!([{}]),
+        json!({ "x": 1 }),
+    ];
+    let (mut taken, mut refused) = (0, 0);
+    for leaf in schema::leaves().iter().filter(|leaf| !leaf.path.contains('[')) {
+        let name = match leaf.path.split('.').next() {
+            Some("databases") => "default",
+            Some("repository_presets") => "general",
+            _ => "embed_facts",
+        };
+        let path = tree::Path::dotted(&leaf.path.replace("<name>", name));
+        for value in &values {
+            let mut whole = defaults::tree().clone();
+            tree::set(&mut whole, &path, Some(value.clone()));
+            if check::check(&whole).is_empty() {
+                taken += 1;
+                let fits = serde_json::from_value::<Config>(whole);
+                assert!(fits.is_ok(), "{path} = {value}: {fits:?}");
+            } else {
+                refused += 1;
+            }
+        }
+    }
+    assert!(taken > 300 && refused > 1000, "{taken} taken, {refused} refused");
+}

@@ -1,0 +1,136 @@
+//! Secrets, issuer, keys and the first admin.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use url::{Host, Url};
+
+use super::Breaches;
+use crate::secret::Secret;
+use crate::sections::Config;
+
+/// An HS256 key shorter than its hash weakens the signature.
+const LEAST_SECRET_BYTES: usize = 32;
+
+/// Parts of secrets that were copied from an example.
+const PLACEHOLDERS: [&str; 11] = [
+    "changeme",
+    "change-me",
+    "change_me",
+    "change me",
+    "replace",
+    "placeholder",
+    "example",
+    "your-secret",
+    "your_secret",
+    "256-bit-secret",
+    "0123456789abcdef",
+];
+
+pub(super) fn rules(config: &Config, found: &mut Breaches) {
+    secrets(config, found);
+    issuer(config, found);
+    api_keys(config, found);
+
+    let password = &config.bootstrap.default_admin_password;
+    if !password.is_empty() && !(8..=256).contains(&password.expose().chars().count()) {
+        found.at("bootstrap.default_admin_password", "must have 8 to 256 characters");
+    }
+}
+
+pub(super) fn notes(config: &Config) -> Vec<String> {
+    let mut notes = Vec::new();
+    let bootstrap = &config.bootstrap;
+    let missing: Vec<&str> = [
+        ("default_admin_email", bootstrap.default_admin_email.is_empty()),
+        ("default_admin_password", bootstrap.default_admin_password.is_empty()),
+        ("default_admin_display_name", bootstrap.default_admin_display_name.is_empty()),
+    ]
+    .into_iter()
+    .filter_map(|(key, is_empty)| is_empty.then_some(key))
+    .collect();
+    if bootstrap.default_admin && !missing.is_empty() {
+        notes.push(format!(
+            "bootstrap.default_admin: no admin will be created, since {} is empty",
+            missing.join(", ")
+        ));
+    }
+    if config.mode.is_production() {
+        if config.oauth.issuer.is_none() {
+            notes.push("oauth.issuer: OAuth is off, since production needs its public address".into());
+        }
+        if bootstrap.auto_promote_first_user && !bootstrap.default_admin {
+            notes.push(
+                "bootstrap.auto_promote_first_user: whoever registers first becomes sysadmin; \
+                 turn it off on a public deployment and use bootstrap.default_admin"
+                    .into(),
+            );
+        }
+    }
+    notes
+}
+
+fn secrets(config: &Config, found: &mut Breaches) {
+    let auth = &config.auth;
+    for (key, secret) in
+        [("auth.jwt_secret", &auth.jwt_secret), ("auth.jwt_secret_previous", &auth.jwt_secret_previous)]
+    {
+        if !secret.is_empty() && secret.expose().len() < LEAST_SECRET_BYTES {
+            found.at(key, format!("must have at least {LEAST_SECRET_BYTES} bytes"));
+        }
+    }
+    if config.mode.is_production() {
+        let message = if auth.jwt_secret.is_empty() {
+            "must be set in production mode, here or as AUTH_JWTSECRET, to at least 32 random bytes"
+        } else if looks_copied(&auth.jwt_secret) {
+            "looks like a placeholder; production mode needs random bytes"
+        } else {
+            return;
+        };
+        found.between("auth.jwt_secret", &["mode"], message);
+    }
+}
+
+/// From an example, or typed by leaning on a key.
+fn looks_copied(secret: &Secret) -> bool {
+    let text = secret.expose().to_lowercase();
+    let distinct: BTreeSet<char> = text.chars().collect();
+    distinct.len() < 8 || PLACEHOLDERS.iter().any(|placeholder| text.contains(placeholder))
+}
+
+fn issuer(config: &Config, found: &mut Breaches) {
+    let Some(issuer) = &config.oauth.issuer else {
+        return;
+    };
+    if issuer.query().is_some() || issuer.fragment().is_some() {
+        found.at("oauth.issuer", "must have no query and no fragment");
+    }
+    if config.mode.is_production() && issuer.scheme() != "https" && !is_loopback(issuer) {
+        found.between(
+            "oauth.issuer",
+            &["mode"],
+            "must be https in production mode, unless its host is loopback",
+        );
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
+    }
+}
+
+fn api_keys(config: &Config, found: &mut Breaches) {
+    let keys = &config.api_keys;
+    let default = Duration::from_hours(24 * u64::from(keys.default_ttl));
+    if !keys.max_ttl.is_zero() && default > keys.max_ttl.duration() {
+        found.between(
+            "api_keys.default_ttl",
+            &["api_keys.max_ttl"],
+            format!("{} days is more than api_keys.max_ttl, {}", keys.default_ttl, keys.max_ttl),
+        );
+    }
+}

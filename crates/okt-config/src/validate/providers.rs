@@ -1,0 +1,106 @@
+//! Providers and stages.
+
+use std::collections::BTreeSet;
+
+use super::{Breaches, no_such};
+use crate::secret::Secret;
+use crate::sections::{AuthMode, Config, Retry, WebSearchKind};
+
+pub(super) fn rules(config: &Config, found: &mut Breaches) {
+    let providers = &config.providers;
+
+    let web = &providers.search.web;
+    if web.kind == WebSearchKind::Searxng && web.base_url.is_none() {
+        found.between(
+            "providers.search.web.base_url",
+            &["providers.search.web.kind"],
+            "must be set for searxng, which has no public address",
+        );
+    }
+
+    let chunking = &providers.decomposition.chunking;
+    if chunking.chunk_overlap >= chunking.chunk_size {
+        found.between(
+            "providers.decomposition.chunking.chunk_overlap",
+            &["providers.decomposition.chunking.chunk_size"],
+            format!(
+                "must be less than chunk_size: {} is not less than {}",
+                chunking.chunk_overlap, chunking.chunk_size
+            ),
+        );
+    }
+
+    let store = &providers.vector_store;
+    if store.collection == store.concept_collection {
+        found.between(
+            "providers.vector_store.concept_collection",
+            &["providers.vector_store.collection"],
+            "must differ from collection: facts and concepts are kept apart",
+        );
+    }
+
+    retry("providers.resolution.fetch.retry", &providers.resolution.fetch.retry, found);
+    retry("providers.resolution.challenge_solver.retry", &providers.resolution.challenge_solver.retry, found);
+    registries(config, found);
+    models(config, found);
+}
+
+fn retry(key: &str, retry: &Retry, found: &mut Breaches) {
+    if retry.base_delay > retry.max_delay {
+        found.between(
+            &format!("{key}.base_delay"),
+            &[&format!("{key}.max_delay")],
+            format!("must be at most max_delay: {} is more than {}", retry.base_delay, retry.max_delay),
+        );
+    }
+}
+
+fn registries(config: &Config, found: &mut Breaches) {
+    const NEEDS_KEY: &str = "must be set for auth_mode bearer and hmac (or read_api_key, to read only)";
+    let keyless = |mode: AuthMode, write: &Secret, read: &Secret| {
+        mode != AuthMode::None && write.is_empty() && read.is_empty()
+    };
+
+    let single = &config.providers.registry;
+    if single.url.is_some() && keyless(single.auth_mode, &single.api_key, &single.read_api_key) {
+        found.between("providers.registry.api_key", &["providers.registry.auth_mode"], NEEDS_KEY);
+    }
+
+    let list = "providers.registries";
+    let mut seen = BTreeSet::new();
+    for (index, entry) in config.providers.registries.iter().enumerate() {
+        if !seen.insert(&entry.id) {
+            found.in_list(list, index, "id", format!("{:?} is there twice", entry.id));
+        }
+        if keyless(entry.auth_mode, &entry.api_key, &entry.read_api_key) {
+            found.in_list(list, index, "api_key", NEEDS_KEY);
+        }
+    }
+}
+
+fn models(config: &Config, found: &mut Breaches) {
+    let providers = &config.providers;
+    let mut known = BTreeSet::new();
+    for (index, model) in providers.ai.models.iter().enumerate() {
+        if !known.insert(model.id.as_str()) {
+            found.in_list("providers.ai.models", index, "id", format!("{:?} is there twice", model.id));
+        }
+    }
+
+    let decomposition = &providers.decomposition;
+    for (key, model) in [
+        ("providers.decomposition.fact_extraction.model", &decomposition.fact_extraction.model),
+        ("providers.decomposition.image_extraction.model", &decomposition.image_extraction.model),
+        ("providers.decomposition.concept_extraction.model", &decomposition.concept_extraction.model),
+        ("providers.embedding.model", &providers.embedding.model),
+        ("providers.reports.posture.model", &providers.reports.posture.model),
+        ("providers.summarization.model", &providers.summarization.model),
+        ("providers.refinement.model", &providers.refinement.model),
+        ("providers.synthesis.model", &providers.synthesis.model),
+    ] {
+        if !model.is_empty() && !known.contains(model.as_str()) {
+            let message = no_such("model in providers.ai.models", model, known.iter().copied());
+            found.between(key, &["providers.ai.models"], message);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Shared furniture of HTTP: the route table and its gate, problems, paging, limits, request ids, the server.
+//!
+//! It must not know who may do what (that is behind the [`Gate`] trait) nor what any route is for. A new kind of
+//! refusal is a line in `problem.rs`; a new limit is a step in `edge.rs`.
+
+mod address;
+mod cursor;
+mod edge;
+mod extract;
+mod observe;
+mod page;
+mod problem;
+mod rate;
+mod routes;
+mod server;
+
+pub use address::ClientAddress;
+pub use edge::{Edge, Principal};
+pub use extract::{Json, Path, Query, RawJson};
+pub use observe::RequestId;
+pub use page::{Page, PageRequest};
+pub use problem::{Code, Problem, ProblemBody};
+pub use routes::{Gate, Guard, Line, Routes, Served};
+pub use server::serve;
+pub use utoipa_axum::routes as route;

@@ -1,0 +1,206 @@
+//! Refusals as RFC 9457 problems. One line per code; the list is printed into `docs/ERRORS.md`.
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use okt_model::{Cause, Error, FieldError};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::observe;
+
+/// Declares every code once: name on the wire, status, title, and what a caller should do about it.
+macro_rules! codes {
+    ($($variant:ident = $code:literal, $status:ident, $title:literal, $advice:literal;)+) => {
+        /// A stable reason for a refusal. A code is never renamed and never reused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code { $($variant),+ }
+
+        impl Code {
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code),+ }
+            }
+
+            pub const fn status(self) -> StatusCode {
+                match self { $(Self::$variant => StatusCode::$status),+ }
+            }
+
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title),+ }
+            }
+
+            /// What the caller can do now.
+            pub const fn advice(self) -> &'static str {
+                match self { $(Self::$variant => $advice),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    Malformed = "malformed", BAD_REQUEST, "Malformed request",
+        "Send well-formed JSON, query and path values; `detail` says where reading stopped.";
+    BadCursor = "bad_cursor", BAD_REQUEST, "Cursor not valid here",
+        "Use `next_cursor` exactly as returned, with the same path and filters, or start again without one.";
+    Unauthenticated = "unauthenticated", UNAUTHORIZED, "Credential missing or not valid",
+        "Send `Authorization: Bearer …` with a live session token, access token or API key.";
+    Forbidden = "forbidden", FORBIDDEN, "Permission missing",
+        "Ask an administrator of the repository for the permission that `detail` names.";
+    NotFound = "not_found", NOT_FOUND, "Not found",
+        "Check the address; a repository you may not read answers like one that does not exist.";
+    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "Method not allowed",
+        "Use one of the methods in the `Allow` header.";
+    BodyTooSlow = "body_too_slow", REQUEST_TIMEOUT, "Body arrived too slowly",
+        "Send the request again; the whole body has to arrive within the read timeout.";
+    AlreadyExists = "already_exists", CONFLICT, "Already exists",
+        "Use the existing one or choose another name.";
+    IdempotencyInFlight = "idempotency_in_flight", CONFLICT, "Same request still running",
+        "The first request with this Idempotency-Key has not finished; ask again after `Retry-After` seconds.";
+    TooLarge = "too_large", PAYLOAD_TOO_LARGE, "Body too large",
+        "Send a smaller body; `detail` names the limit.";
+    UriTooLong = "uri_too_long", URI_TOO_LONG, "Address too long",
+        "Shorten the query; `detail` names the limit.";
+    UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "Wrong media type",
+        "Send `Content-Type: application/json`.";
+    Invalid = "invalid", UNPROCESSABLE_ENTITY, "Failed validation",
+        "Correct the fields listed in `errors`.";
+    IdempotencyMismatch = "idempotency_mismatch", UNPROCESSABLE_ENTITY, "Idempotency-Key used for another request",
+        "Use a fresh Idempotency-Key for every different request.";
+    RateLimited = "rate_limited", TOO_MANY_REQUESTS, "Too many requests",
+        "Wait for `Retry-After` seconds.";
+    Internal = "internal", INTERNAL_SERVER_ERROR, "Internal error",
+        "A fault of ours; report it with `request_id`.";
+    Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Something we need does not answer",
+        "Nothing was lost; try again after `Retry-After` seconds.";
+    Overloaded = "overloaded", SERVICE_UNAVAILABLE, "Too busy right now",
+        "Nothing was done; try again after `Retry-After` seconds.";
+    TimedOut = "timed_out", SERVICE_UNAVAILABLE, "Took too long",
+        "Try again after `Retry-After` seconds, with an Idempotency-Key when the request creates something.";
+}
+
+/// A refusal on its way out.
+#[derive(Debug)]
+pub struct Problem {
+    code: Code,
+    detail: Cow<'static, str>,
+    errors: Vec<FieldError>,
+    retry_after: Option<u64>,
+    cause: Option<Cause>,
+}
+
+impl Problem {
+    pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        let retry_after = (code.status() == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
+        Self { code, detail: detail.into(), errors: Vec::new(), retry_after, cause: None }
+    }
+
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    #[must_use]
+    fn caused_by(mut self, cause: Cause) -> Self {
+        self.cause = Some(cause);
+        self
+    }
+
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let detail = error.to_string();
+        match error {
+            Error::NotFound(_) => Self::new(Code::NotFound, detail),
+            Error::AlreadyExists(_) => Self::new(Code::AlreadyExists, detail),
+            Error::Invalid(errors) => Self { errors, ..Self::new(Code::Invalid, detail) },
+            Error::Unavailable { cause, .. } => Self::new(Code::Unavailable, detail).caused_by(cause),
+            Error::Internal(cause) => Self::new(Code::Internal, detail).caused_by(cause),
+        }
+    }
+}
+
+/// The body of every refusal: `application/problem+json` (RFC 9457).
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemBody {
+    /// Where this kind of problem is explained.
+    #[schema(example = "/api/docs#problem-not_found")]
+    r#type: String,
+    title: &'static str,
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// What happened this time, in words.
+    detail: String,
+    /// Stable, for programs.
+    #[schema(example = "not_found")]
+    code: &'static str,
+    /// Also in the `X-Request-Id` header and in our logs.
+    request_id: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    errors: Vec<FieldProblem>,
+}
+
+/// One field that failed validation.
+#[derive(Serialize, ToSchema)]
+struct FieldProblem {
+    field: String,
+    message: String,
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = self.code.status();
+        if status.is_server_error() {
+            let cause = self.cause.as_ref().map(|cause| chain(cause.as_ref()));
+            match self.code {
+                // Shedding is a decision, counted in metrics; a log line for each would add to the load.
+                Code::Overloaded => {}
+                code => tracing::error!(code = code.as_str(), detail = %self.detail, cause, "request failed"),
+            }
+        }
+        let body = ProblemBody {
+            r#type: format!("/api/docs#problem-{}", self.code.as_str()),
+            title: self.code.title(),
+            status: status.as_u16(),
+            detail: self.detail.into_owned(),
+            code: self.code.as_str(),
+            request_id: observe::current_request_id(),
+            errors: self
+                .errors
+                .into_iter()
+                .map(|e| FieldProblem { field: e.field.into_owned(), message: e.message.into_owned() })
+                .collect(),
+        };
+        let mut response = (status, axum::Json(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// The whole chain of causes on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(next) = source {
+        text.push_str(": ");
+        text.push_str(&next.to_string());
+        source = next.source();
+    }
+    text
+}

@@ -1,0 +1,207 @@
+//! The route table: no line without a guard.
+//!
+//! A line is `.at(guard, route!(handler))`. Method, path and documentation come from the handler's
+//! `#[utoipa::path]`; the guard decides who gets through and is written into the document too.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::request::Parts;
+use okt_model::Permission;
+use tower::Layer;
+use tower::util::BoxCloneSyncService;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::normalize_path::NormalizePathLayer;
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::path::{Operation, Paths};
+use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::security::SecurityRequirement;
+use utoipa::openapi::{Content, OpenApi, Ref, RefOr};
+use utoipa_axum::router::UtoipaMethodRouter;
+
+use crate::edge::{Door, Edge, Principal, enter};
+use crate::observe;
+use crate::problem::{Code, Problem};
+
+/// Who may pass a line of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// For orchestrators: open, never shed, never rate-limited. Answers must be cheap and say nothing private.
+    Probe,
+    /// Open to everybody.
+    Public,
+    /// Any valid credential.
+    Authenticated,
+    /// A valid credential that holds this permission, in the repository of the path where there is one.
+    Needs(Permission),
+}
+
+impl std::fmt::Display for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Probe => f.write_str("probe"),
+            Self::Public => f.write_str("public"),
+            Self::Authenticated => f.write_str("authenticated"),
+            Self::Needs(permission) => write!(f, "needs {permission}"),
+        }
+    }
+}
+
+/// Decides whether a request may pass a guard.
+pub trait Gate: Clone + Send + Sync + 'static {
+    /// Who the request is counted against, or `None` for an anonymous one that may pass. What handlers need to know
+    /// about the caller goes into the extensions of `parts`.
+    fn admit(
+        &self,
+        guard: Guard,
+        parts: &mut Parts,
+    ) -> impl Future<Output = Result<Option<Principal>, Problem>> + Send;
+}
+
+/// One line of the table, as data.
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub method: http::Method,
+    pub path: String,
+    pub guard: Guard,
+}
+
+/// A table ready to be served: all lines behind all layers. Only a table can become one, so nothing can be served
+/// that has no guard.
+pub struct Served(pub(crate) BoxCloneSyncService<Request, Response, std::convert::Infallible>);
+
+pub struct Routes<S> {
+    router: Router<S>,
+    edge: Arc<Edge>,
+    gate: S,
+    lines: Vec<Line>,
+    openapi: OpenApi,
+}
+
+impl<S: Gate> Routes<S> {
+    /// `document` carries the title and the shared components; lines add their paths to it.
+    pub fn new(gate: S, edge: Arc<Edge>, document: OpenApi) -> Self {
+        Self { router: Router::new(), edge, gate, lines: Vec::new(), openapi: document }
+    }
+
+    /// Adds a line. There is no other way to serve anything, and this one asks for the guard.
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that may add a route, because it adds the guard"
+    )]
+    pub fn at(mut self, guard: Guard, (schemas, mut paths, methods): UtoipaMethodRouter<S>) -> Self {
+        let path = document(guard, &mut paths, &mut self.lines);
+        let door = Door { edge: Arc::clone(&self.edge), gate: self.gate.clone(), guard };
+        self.router = self.router.route(&path, methods.layer(from_fn_with_state(door, enter::<S>)));
+        self.openapi.paths.merge(paths);
+        self.openapi.components.get_or_insert_default().schemas.extend(schemas);
+        self
+    }
+
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    pub const fn openapi(&self) -> &OpenApi {
+        &self.openapi
+    }
+
+    /// Puts the layers around the table.
+    pub fn into_service(self) -> Served {
+        let router = self
+            .router
+            .fallback(async || Problem::new(Code::NotFound, "there is nothing at this address"))
+            .method_not_allowed_fallback(async || {
+                Problem::new(Code::MethodNotAllowed, "the address exists, but not with this method")
+            })
+            .layer(CatchPanicLayer::custom(panicked))
+            .layer(from_fn_with_state(Arc::clone(&self.edge), observe::observe))
+            .with_state(self.gate);
+        // Outside of the router, because a layer inside of it runs only after the path was matched.
+        let trimmed = NormalizePathLayer::trim_trailing_slash().layer(router);
+        Served(BoxCloneSyncService::new(trimmed))
+    }
+}
+
+/// Completes the documentation of the line's operations and records them; returns the line's path.
+fn document(guard: Guard, paths: &mut Paths, lines: &mut Vec<Line>) -> String {
+    let mut found = None;
+    for (path, item) in &mut paths.paths {
+        let operations = [
+            (http::Method::GET, &mut item.get),
+            (http::Method::PUT, &mut item.put),
+            (http::Method::POST, &mut item.post),
+            (http::Method::DELETE, &mut item.delete),
+            (http::Method::PATCH, &mut item.patch),
+        ];
+        for (method, operation) in operations {
+            let Some(operation) = operation else { continue };
+            complete(guard, operation);
+            lines.push(Line { method, path: path.clone(), guard });
+        }
+        found = Some(path.clone());
+    }
+    found.expect("a handler with #[utoipa::path] has a path")
+}
+
+/// What the edge itself may answer, the same for every line with this guard and this kind of input.
+fn complete(guard: Guard, operation: &mut Operation) {
+    let mut codes = vec![Code::UriTooLong, Code::Internal, Code::TimedOut];
+    if guard != Guard::Probe {
+        codes.extend([Code::RateLimited, Code::Overloaded]);
+    }
+    match guard {
+        Guard::Probe | Guard::Public => {}
+        Guard::Authenticated => codes.push(Code::Unauthenticated),
+        Guard::Needs(_) => codes.extend([Code::Unauthenticated, Code::Forbidden, Code::NotFound]),
+    }
+    if operation.request_body.is_some() {
+        codes.extend([
+            Code::Malformed,
+            Code::BodyTooSlow,
+            Code::TooLarge,
+            Code::UnsupportedMediaType,
+            Code::Invalid,
+        ]);
+    }
+    if operation.parameters.as_ref().is_some_and(|parameters| !parameters.is_empty()) {
+        codes.extend([Code::Malformed, Code::Invalid]);
+    }
+    for code in codes {
+        let status = code.status().as_u16().to_string();
+        operation
+            .responses
+            .responses
+            .entry(status)
+            .or_insert_with(|| RefOr::T(problem_response(code.status())));
+    }
+    let open = matches!(guard, Guard::Probe | Guard::Public);
+    operation.security = Some(if open { vec![] } else { vec![SecurityRequirement::new("bearer", [""; 0])] });
+    let extensions = operation.extensions.get_or_insert_with(Extensions::default);
+    extensions.insert("x-guard".to_owned(), guard.to_string().into());
+}
+
+fn problem_response(status: StatusCode) -> utoipa::openapi::Response {
+    let codes: Vec<_> = Code::ALL.iter().filter(|code| code.status() == status).map(|c| c.as_str()).collect();
+    ResponseBuilder::new()
+        .description(format!("Problem: {}", codes.join(", ")))
+        .content("application/problem+json", Content::new(Some(Ref::from_schema_name("Problem"))))
+        .build()
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape CatchPanicLayer asks for")]
+fn panicked(payload: Box<dyn std::any::Any + Send>) -> Response {
+    let message = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    tracing::error!(panic = message, "handler panicked");
+    Problem::new(Code::Internal, "internal error").into_response()
+}

@@ -1,0 +1,111 @@
+//! The accept loop and the graceful end of it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{ConnectInfo, Request};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::edge::Edge;
+use crate::routes::Served;
+
+/// Serves until `stop` is cancelled, then drains: readiness refuses at once, requests are still taken for
+/// `server.drain_delay` so that balancers notice, then the listener closes and what runs may finish within
+/// `server.drain_timeout`.
+pub async fn serve(listener: TcpListener, service: Served, edge: Arc<Edge>, stop: CancellationToken) {
+    let graceful = GracefulShutdown::new();
+    let connections = Arc::new(Semaphore::new(edge.server.max_connections));
+    let http = builder(&edge.server);
+    let drained = async {
+        stop.cancelled().await;
+        edge.start_draining();
+        tracing::info!("draining");
+        tokio::time::sleep(edge.server.drain_delay.duration()).await;
+    };
+    tokio::pin!(drained);
+
+    loop {
+        // At the cap nobody is accepted; the kernel's backlog holds newcomers, and memory stays flat.
+        let accepted = async {
+            let permit = Arc::clone(&connections).acquire_owned().await;
+            (accept(&listener).await, permit)
+        };
+        let ((stream, peer), permit) = tokio::select! {
+            () = &mut drained => break,
+            accepted = accepted => accepted,
+        };
+        let service = service.0.clone();
+        let answer = service_fn(move |request: hyper::Request<Incoming>| {
+            let mut request: Request = request.map(axum::body::Body::new);
+            request.extensions_mut().insert(ConnectInfo(peer));
+            service.clone().oneshot(request)
+        });
+        let connection = http.serve_connection(TokioIo::new(stream), answer).into_owned();
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            let _permit = permit;
+            if let Err(error) = connection.await {
+                tracing::debug!(error, "connection ended early");
+            }
+        });
+    }
+
+    drop(listener);
+    let limit = edge.server.drain_timeout.duration();
+    if tokio::time::timeout(limit, graceful.shutdown()).await.is_err() {
+        tracing::warn!(
+            limit_s = limit.as_secs(),
+            "requests still running at the end of the drain were cut off"
+        );
+    }
+}
+
+fn builder(server: &okt_config::Server) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(server.header_timeout.duration())
+        .max_buf_size(server.limits.header_bytes);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(100)
+        .max_header_list_size(u32::try_from(server.limits.header_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(Duration::from_secs(20));
+    builder
+}
+
+/// Accepts one connection; an error such as "too many open files" passes, so it waits instead of giving up.
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "can't turn off delayed sending");
+                }
+                return (stream, peer);
+            }
+            Err(error) if is_about_the_peer(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "can't accept a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+fn is_about_the_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}

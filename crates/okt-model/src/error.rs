@@ -1,0 +1,55 @@
+//! The one error type, in words a caller can act on.
+//!
+//! `Display` never repeats its source: whoever logs an error prints the chain of causes.
+
+use std::borrow::Cow;
+
+/// What lies behind an error; shown to operators, never to callers.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0} not found")]
+    NotFound(&'static str),
+
+    #[error("{0} already exists")]
+    AlreadyExists(&'static str),
+
+    #[error("the request failed validation")]
+    Invalid(Vec<FieldError>),
+
+    /// Something we lean on did not answer; the same request may succeed in a moment.
+    #[error("{service} did not answer")]
+    Unavailable {
+        service: &'static str,
+        #[source]
+        cause: Cause,
+    },
+
+    #[error("internal error")]
+    Internal(#[source] Cause),
+}
+
+/// One field of a request that can't be accepted, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    pub field: Cow<'static, str>,
+    pub message: Cow<'static, str>,
+}
+
+impl Error {
+    pub fn invalid(field: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::Invalid(vec![FieldError { field: field.into(), message: message.into() }])
+    }
+
+    pub fn internal(cause: impl Into<Cause>) -> Self {
+        Self::Internal(cause.into())
+    }
+
+    /// Whether doing the same thing again later may succeed.
+    pub const fn retryable(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
+}

@@ -1,0 +1,17 @@
+-- Answers kept for 24 hours, so that a client that never saw the first one can ask again without doing the thing twice.
+CREATE TABLE okt_system.idempotency_keys (
+    principal    text        NOT NULL,
+    key          text        NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
+    fingerprint  bytea       NOT NULL CHECK (octet_length(fingerprint) = 32),
+    -- Whoever holds the claim may finish the row; a claim that was taken over can't.
+    claim        uuid        NOT NULL,
+    claimed_at   timestamptz NOT NULL,
+    -- The answer; all null while the first request runs.
+    status       smallint,
+    content_type text,
+    location     text,
+    body         bytea,
+    PRIMARY KEY (principal, key)
+);
+
+CREATE INDEX idempotency_keys_claimed_at_idx ON okt_system.idempotency_keys (claimed_at);

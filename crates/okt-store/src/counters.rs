@@ -1,0 +1,36 @@
+//! Rows of `okt_repository.counters`.
+
+use okt_model::{RepositoryId, Result};
+use sqlx::PgConnection;
+
+use crate::error::from_sqlx;
+
+/// Adds `delta` (which may be negative) in the transaction that changes what is counted.
+#[tracing::instrument(name = "db.counters.add", skip_all)]
+pub async fn add(conn: &mut PgConnection, repository: RepositoryId, name: &str, delta: i64) -> Result<()> {
+    sqlx::query!(
+        "INSERT INTO okt_repository.counters AS c (repository_id, name, value)
+         VALUES ($1, $2, $3)
+         ON CONFLICT (repository_id, name) DO UPDATE SET value = c.value + excluded.value",
+        repository.uuid(),
+        name,
+        delta,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// The counters of a repository by name.
+#[tracing::instrument(name = "db.counters.list", skip_all)]
+pub async fn list(conn: &mut PgConnection, repository: RepositoryId) -> Result<Vec<(String, i64)>> {
+    let rows = sqlx::query!(
+        "SELECT name, value FROM okt_repository.counters WHERE repository_id = $1 ORDER BY name",
+        repository.uuid(),
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows.into_iter().map(|row| (row.name, row.value)).collect())
+}

@@ -1,0 +1,15 @@
+//! What stays: PostgreSQL rows, named databases, migrations.
+//!
+//! It must not know HTTP, providers or what a job does. Functions take the caller's connection, and so its
+//! transaction. To add a table: a migration under `migrations/<schema>/`, a file here named after the table, and for
+//! a repository table the three row-level-security statements that `tests/storage` looks for.
+
+pub mod counters;
+mod databases;
+mod error;
+pub mod idempotency;
+mod migrate;
+
+pub use databases::{Databases, Purpose, Usage, connect_options};
+pub use error::from_sqlx;
+pub use migrate::{Report, Schema, migrate, pending};

@@ -1,0 +1,154 @@
+//! A database per test, cloned from a template that is migrated once per set of migrations.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+
+use okt_config::{Config, LoadOptions};
+use okt_store::{Databases, Schema};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+/// A database of its own; dropped with the value.
+pub struct TestDatabase {
+    name: String,
+    url: String,
+}
+
+impl TestDatabase {
+    /// With every schema up to date.
+    pub async fn migrated() -> Self {
+        let template = template().await;
+        Self::create(&format!("TEMPLATE {template}")).await
+    }
+
+    /// With nothing in it.
+    pub async fn empty() -> Self {
+        Self::create("").await
+    }
+
+    async fn create(how: &str) -> Self {
+        let name = format!("okt_test_{}", uuid::Uuid::from_u128(unique()).simple());
+        let mut conn = server().await;
+        run(&mut conn, &format!("CREATE DATABASE {name} {how}")).await;
+        Self { url: url_of(&name), name }
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The configuration of a service on this database, with these settings on top (`SVC__…` or documented names).
+    pub fn config(&self, settings: &[(&str, &str)]) -> Config {
+        let mut all = vec![("SVC__DATABASES__DEFAULT__URL", self.url.as_str())];
+        all.extend_from_slice(settings);
+        config(&all)
+    }
+
+    pub async fn connect(&self) -> PgConnection {
+        PgConnection::connect(&self.url).await.expect("the test database answers")
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        let name = std::mem::take(&mut self.name);
+        // A thread of its own, because the test's runtime may be ending.
+        let dropped = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(async {
+                let mut conn = PgConnection::connect(&server_url()).await.map_err(std::io::Error::other)?;
+                let statement = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+                sqlx::query(AssertSqlSafe(statement)).execute(&mut conn).await.map_err(std::io::Error::other)
+            })
+        });
+        // Not being able to clean up is no reason to fail a test that passed.
+        let _ = dropped.join();
+    }
+}
+
+/// The defaults with these settings on top, as the environment would give them.
+pub fn config(settings: &[(&str, &str)]) -> Config {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let options = LoadOptions {
+        config: Some(folder.path().to_owned()),
+        binary_dir: folder.path().to_owned(),
+        working_dir: folder.path().to_owned(),
+    };
+    let environment: BTreeMap<_, _> =
+        settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    okt_config::load(&options, &environment).expect("a valid configuration").config
+}
+
+/// The server that the services script started.
+pub fn server_url() -> String {
+    std::env::var("OKT_TEST_DATABASE_URL")
+        .expect("PostgreSQL for tests: run `scripts/services start`, then `eval \"$(scripts/services env)\"`")
+}
+
+/// Another database on that server.
+pub fn url_of(name: &str) -> String {
+    let server = server_url();
+    let (base, _) = server.rsplit_once('/').expect("an address with a database");
+    format!("{base}/{name}")
+}
+
+pub async fn run(conn: &mut PgConnection, statement: &str) {
+    #[expect(clippy::disallowed_methods, reason = "tests set up what no query of ours would")]
+    let done = sqlx::raw_sql(AssertSqlSafe(statement)).execute(conn).await;
+    done.unwrap_or_else(|error| panic!("{statement}: {error}"));
+}
+
+async fn server() -> PgConnection {
+    PgConnection::connect(&server_url()).await.expect("the test server answers")
+}
+
+/// Every test is a process of its own, so the database is where they agree on who makes the template.
+async fn template() -> String {
+    let name = format!("okt_template_{:016x}", fingerprint());
+    let mut conn = server().await;
+    run(&mut conn, "SELECT pg_advisory_lock(7235)").await;
+    let exists: bool = sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
+        .bind(&name)
+        .fetch_one(&mut conn)
+        .await
+        .expect("the test server answers");
+    if !exists {
+        let half_made = format!("{name}_half");
+        run(&mut conn, &format!("DROP DATABASE IF EXISTS {half_made} WITH (FORCE)")).await;
+        run(&mut conn, &format!("CREATE DATABASE {half_made}")).await;
+        let config = config(&[("SVC__DATABASES__DEFAULT__URL", &url_of(&half_made))]);
+        Databases::migrate(&config).await.expect("migrations apply");
+        run(&mut conn, &format!("ALTER DATABASE {half_made} RENAME TO {name}")).await;
+    }
+    conn.close().await.expect("the test server answers");
+    name
+}
+
+/// Of all migration files, so that a changed one makes another template.
+fn fingerprint() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for schema in [Schema::System, Schema::Repository, Schema::Tasks] {
+        schema.name().hash(&mut hasher);
+        let folder = schema.name().trim_start_matches("okt_");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../okt-store/migrations").join(folder);
+        let mut files: Vec<_> =
+            std::fs::read_dir(folder).expect("migrations").map(|e| e.expect("a file").path()).collect();
+        files.sort();
+        for file in files {
+            std::fs::read(file).expect("a migration").hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}
+
+fn unique() -> u128 {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    #[expect(clippy::disallowed_methods, reason = "a name that no other process picks")]
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos());
+    (now << 48) ^ (u128::from(std::process::id()) << 16) ^ u128::from(COUNT.fetch_add(1, Ordering::Relaxed))
+}

@@ -1,0 +1,13 @@
+//! What tests stand on: real databases, private clusters, real processes, and a small service of notes that uses
+//! every piece of HTTP furniture.
+//!
+//! Nothing here is shipped. Panics are how a fixture says that a test can't go on.
+#![expect(clippy::missing_panics_doc, reason = "a fixture that can't be set up fails its test")]
+
+pub mod client;
+pub mod cluster;
+pub mod db;
+pub mod golden;
+pub mod notes;
+pub mod process;
+pub mod served;

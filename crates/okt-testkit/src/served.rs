@@ -1,0 +1,75 @@
+//! A service inside of the test's own process, behind a real listener.
+
+use std::sync::Arc;
+
+use metrics_exporter_prometheus::PrometheusBuilder;
+use okt_api::Api;
+use okt_app::App;
+use okt_http::{Edge, Served};
+use okt_store::{Databases, Purpose};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{self, Answer};
+use crate::db::{TestDatabase, run};
+use crate::notes;
+
+pub struct TestService {
+    pub url: String,
+    pub api: Api,
+    pub database: TestDatabase,
+    client: reqwest::Client,
+    stop: CancellationToken,
+}
+
+impl TestService {
+    /// The notes service on a database of its own, with these settings.
+    pub async fn notes(settings: &[(&str, &str)]) -> Self {
+        Self::start(settings, notes::service).await
+    }
+
+    /// The product on a database of its own, with these settings.
+    pub async fn product(settings: &[(&str, &str)]) -> Self {
+        Self::start(settings, okt_cli::serve::service).await
+    }
+
+    async fn start(settings: &[(&str, &str)], service: fn(&Api) -> anyhow::Result<Served>) -> Self {
+        let database = TestDatabase::migrated().await;
+        run(&mut database.connect().await, notes::TABLE).await;
+        let config = database.config(settings);
+        let databases =
+            Databases::open(&config, &[Purpose::Api]).await.expect("the databases open").remove(0);
+        let edge = Edge::new(&config, b"a secret that is long enough for tests");
+        let metrics = PrometheusBuilder::new().build_recorder().handle();
+        let api = Api::new(App::new(config, databases), Arc::clone(&edge), metrics);
+        let service = service(&api).expect("the routes are sound");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let stop = CancellationToken::new();
+        tokio::spawn(okt_http::serve(listener, service, edge, stop.clone()));
+        Self { url, api, database, client: client::client(), stop }
+    }
+
+    pub fn request(&self, method: http::Method, path: &str) -> reqwest::RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        Answer::of(self.request(http::Method::GET, path)).await
+    }
+
+    /// As a caller of this name.
+    pub async fn get_as(&self, name: &str, path: &str) -> Answer {
+        Answer::of(self.request(http::Method::GET, path).bearer_auth(name)).await
+    }
+
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+}
+
+impl Drop for TestService {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}

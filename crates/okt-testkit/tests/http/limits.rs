@@ -1,0 +1,88 @@
+use std::time::Duration;
+
+use http::Method;
+use okt_testkit::client::Answer;
+use okt_testkit::served::TestService;
+
+#[tokio::test]
+async fn over_the_cap_requests_are_shed_at_once_and_probes_are_not() {
+    let service = TestService::notes(&[("SVC__SERVER__MAX_IN_FLIGHT", "2")]).await;
+    let held: Vec<_> =
+        (0..2).map(|_| tokio::spawn(Answer::of(service.request(Method::GET, "/slow?ms=1500")))).collect();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+
+    let started = std::time::Instant::now();
+    let shed = service.get("/slow?ms=0").await;
+    assert_eq!((shed.status.as_u16(), shed.problem().as_str()), (503, "overloaded"));
+    assert_eq!(shed.header("retry-after"), "1");
+    assert_eq!(service.get("/readyz").await.status, 200);
+    assert!(started.elapsed() < Duration::from_secs(1), "nobody queued");
+
+    for request in held {
+        assert_eq!(request.await.unwrap().status, 204);
+    }
+    assert_eq!(service.get("/slow?ms=0").await.status, 204);
+}
+
+#[tokio::test]
+async fn callers_are_limited_each_for_themselves() {
+    let service = TestService::notes(&[("SVC__RATE_LIMITS__API_PER_MINUTE", "3")]).await;
+    for remaining in [2, 1, 0] {
+        let answer = service.get_as("ada", "/notes").await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("ratelimit-limit"), "3");
+        assert_eq!(answer.header("ratelimit-remaining"), remaining.to_string());
+    }
+    let refused = service.get_as("ada", "/notes").await;
+    assert_eq!((refused.status.as_u16(), refused.problem().as_str()), (429, "rate_limited"));
+    let wait: u64 = refused.header("retry-after").parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    assert_eq!(service.get_as("bob", "/notes").await.status, 200);
+}
+
+#[tokio::test]
+async fn addresses_are_limited_unless_it_is_loopback_in_development() {
+    let limit = ("SVC__RATE_LIMITS__ANONYMOUS_PER_MINUTE", "2");
+    let development = TestService::notes(&[limit]).await;
+    for _ in 0..10 {
+        assert_eq!(development.get("/slow?ms=0").await.status, 204);
+    }
+
+    let issued = TestService::notes(&[limit, ("SVC_OAUTH_ISSUER", "https://okt.example")]).await;
+    let statuses =
+        [issued.get("/slow?ms=0").await, issued.get("/slow?ms=0").await, issued.get("/slow?ms=0").await];
+    assert_eq!(statuses.map(|answer| answer.status.as_u16()), [204, 204, 429]);
+    assert_eq!(issued.get("/readyz").await.status, 200, "probes are never limited");
+}
+
+#[tokio::test]
+async fn guessing_credentials_counts_against_the_address() {
+    let service = TestService::notes(&[
+        ("SVC__RATE_LIMITS__ANONYMOUS_PER_MINUTE", "2"),
+        ("SVC_OAUTH_ISSUER", "https://okt.example"),
+    ])
+    .await;
+    let statuses = [service.get("/notes").await, service.get("/notes").await, service.get("/notes").await];
+    assert_eq!(statuses.map(|answer| answer.status.as_u16()), [401, 401, 429]);
+    assert_eq!(service.get_as("ada", "/notes").await.status, 200, "a good credential still passes");
+}
+
+#[tokio::test]
+async fn forwarded_addresses_count_only_behind_a_trusted_proxy() {
+    let base = [("SVC__RATE_LIMITS__ANONYMOUS_PER_MINUTE", "1"), ("SVC_OAUTH_ISSUER", "https://okt.example")];
+    let from = async |service: &TestService, address: &str| {
+        let request = service.request(Method::GET, "/slow?ms=0").header("x-forwarded-for", address);
+        Answer::of(request).await.status.as_u16()
+    };
+    let direct = TestService::notes(&base).await;
+    assert_eq!(
+        [from(&direct, "192.0.2.1").await, from(&direct, "192.0.2.2").await],
+        [204, 429],
+        "the header is ignored"
+    );
+
+    let proxied =
+        TestService::notes(&[base[0], base[1], ("SVC__SERVER__TRUSTED_PROXIES", "127.0.0.0/8")]).await;
+    assert_eq!([from(&proxied, "192.0.2.1").await, from(&proxied, "192.0.2.2").await], [204, 204]);
+    assert_eq!(from(&proxied, "192.0.2.1").await, 429);
+}

@@ -1,0 +1,139 @@
+use std::time::{Duration, Instant};
+
+use okt_store::{Databases, Purpose};
+use okt_testkit::db::TestDatabase;
+use sqlx::ConnectOptions;
+
+const MODE: &str = "SVC__DATABASES__DEFAULT__SSL_MODE";
+const ROOT: &str = "SVC__DATABASES__DEFAULT__SSL_ROOT_CERT";
+
+async fn open(database: &TestDatabase, settings: &[(&str, &str)]) -> Databases {
+    Databases::open(&database.config(settings), &[Purpose::Api]).await.unwrap().remove(0)
+}
+
+fn file(variable: &str) -> String {
+    std::env::var(variable).expect("`eval \"$(scripts/services env)\"`")
+}
+
+#[tokio::test]
+async fn ssl_modes_mean_what_they_say() {
+    let database = TestDatabase::migrated().await;
+    let (ca, other_ca) = (file("OKT_TEST_PG_CA"), file("OKT_TEST_PG_OTHER_CA"));
+    let wrong_name = database.url().replace("127.0.0.1", "0x7f.0x1");
+    let tls_is_used = async |settings: &[(&str, &str)]| {
+        let config = database.config(settings);
+        Databases::open(&config, &[Purpose::Api]).await?;
+        // By the same options but as the login itself, because the service's role does not see this view's rows.
+        let options = okt_store::connect_options(&config.database("default").unwrap())?;
+        let mut conn = options.connect().await.unwrap();
+        let query = sqlx::query_scalar("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
+        Ok::<bool, okt_model::Error>(query.fetch_one(&mut conn).await.unwrap())
+    };
+
+    assert!(!tls_is_used(&[(MODE, "disable")]).await.unwrap());
+    assert!(tls_is_used(&[(MODE, "require")]).await.unwrap());
+    assert!(tls_is_used(&[(MODE, "verify-ca"), (ROOT, &ca)]).await.unwrap());
+    assert!(tls_is_used(&[(MODE, "verify-full"), (ROOT, &ca)]).await.unwrap());
+    for mode in ["verify-ca", "verify-full"] {
+        let error = tls_is_used(&[(MODE, mode), (ROOT, &other_ca)]).await.unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains("can't open databases.default"), "{cause}");
+    }
+    // The same server by a name that its certificate does not carry: what verify-full is for.
+    let url = ("SVC__DATABASES__DEFAULT__URL", wrong_name.as_str());
+    assert!(tls_is_used(&[url, (MODE, "verify-ca"), (ROOT, &ca)]).await.unwrap());
+    assert!(tls_is_used(&[url, (MODE, "verify-full"), (ROOT, &ca)]).await.is_err());
+}
+
+#[tokio::test]
+async fn pools_fit_the_server_and_are_shared_out() {
+    let database = TestDatabase::migrated().await;
+    let allowed: i32 = sqlx::query_scalar(
+        "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int",
+    )
+    .fetch_one(&mut database.connect().await)
+    .await
+    .unwrap();
+    let limit = |databases: &Databases| databases.usage().map(|(_, usage)| usage.limit).max().unwrap();
+
+    let config = database.config(&[("SVC__DATABASES__DEFAULT__MAX_CONNS", "5000")]);
+    let alone = Databases::open(&config, &[Purpose::Api]).await.unwrap();
+    assert!(i32::try_from(limit(&alone[0])).unwrap() < allowed);
+    let both = Databases::open(&config, &[Purpose::Api, Purpose::Worker]).await.unwrap();
+    assert_eq!(limit(&both[0]), limit(&alone[0]) / 2);
+    assert_eq!(limit(&both[0]), limit(&both[1]));
+
+    let small = open(&database, &[("SVC__DATABASES__DEFAULT__MAX_CONNS", "4")]).await;
+    assert_eq!(limit(&small), 4);
+}
+
+#[tokio::test]
+async fn api_and_worker_connections_have_their_own_timeouts() {
+    let database = TestDatabase::migrated().await;
+    let pools = Databases::open(&database.config(&[]), &[Purpose::Api, Purpose::Worker]).await.unwrap();
+    for (databases, expected) in pools.iter().zip(["10s", "1min"]) {
+        for (setting, expected) in [
+            ("statement_timeout", expected),
+            ("lock_timeout", "3s"),
+            ("idle_in_transaction_session_timeout", "30s"),
+        ] {
+            let found: String = sqlx::query_scalar("SELECT current_setting($1)")
+                .bind(setting)
+                .fetch_one(databases.system())
+                .await
+                .unwrap();
+            assert_eq!(found, expected, "{setting}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_slow_statement_and_a_held_lock_end_as_unavailable() {
+    let database = TestDatabase::migrated().await;
+    let databases = open(
+        &database,
+        &[
+            ("SVC__DATABASES__DEFAULT__STATEMENT_TIMEOUT", "200ms"),
+            ("SVC__DATABASES__DEFAULT__LOCK_TIMEOUT", "100ms"),
+        ],
+    )
+    .await;
+    let slow = sqlx::query("SELECT pg_sleep(30)").execute(databases.system()).await.unwrap_err();
+    assert!(okt_store::from_sqlx(slow).retryable());
+
+    let mut holder = database.connect().await;
+    okt_testkit::db::run(&mut holder, "BEGIN; LOCK okt_system.idempotency_keys").await;
+    let locked = sqlx::query("SELECT count(*) FROM okt_system.idempotency_keys")
+        .execute(databases.system())
+        .await
+        .unwrap_err();
+    assert_eq!(locked.as_database_error().unwrap().code().unwrap(), "55P03");
+    assert!(okt_store::from_sqlx(locked).retryable());
+}
+
+#[tokio::test]
+async fn a_full_pool_refuses_in_time_and_does_not_look_like_a_dead_database() {
+    let database = TestDatabase::migrated().await;
+    let databases = open(
+        &database,
+        &[("SVC__DATABASES__DEFAULT__MAX_CONNS", "2"), ("SVC__DATABASES__DEFAULT__ACQUIRE_TIMEOUT", "200ms")],
+    )
+    .await;
+    let _held = (databases.acquire_system().await.unwrap(), databases.acquire_system().await.unwrap());
+    let started = Instant::now();
+    let refused = databases.acquire_system().await.err().unwrap();
+    assert!(refused.retryable());
+    assert!(started.elapsed() < Duration::from_secs(2));
+    assert!(databases.probe().await.iter().all(|(_, up)| *up));
+}
+
+#[tokio::test]
+async fn two_names_for_one_place_share_a_pool() {
+    let database = TestDatabase::migrated().await;
+    let databases = open(&database, &[]).await;
+    assert_eq!(databases.usage().map(|(name, _)| name).collect::<Vec<_>>(), ["default", "tasks"]);
+    let _held = databases.acquire_system().await.unwrap();
+    let open: Vec<u32> = databases.usage().map(|(_, usage)| usage.open).collect();
+    assert_eq!(open, [1, 1]);
+    assert_eq!(databases.probe().await.len(), 1);
+}

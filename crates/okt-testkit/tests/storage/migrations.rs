@@ -1,0 +1,114 @@
+use okt_store::Databases;
+use okt_testkit::db::{TestDatabase, run, url_of};
+use sqlx::Connection;
+
+#[tokio::test]
+async fn an_empty_database_is_migrated_once_and_then_up_to_date() {
+    let database = TestDatabase::empty().await;
+    let config = database.config(&[]);
+
+    let pending = Databases::pending(&config).await.unwrap();
+    assert_eq!(pending.len(), 3);
+    assert!(pending.iter().all(|report| !report.migrations.is_empty()), "{pending:?}");
+
+    let applied = Databases::migrate(&config).await.unwrap();
+    assert_eq!(applied, pending);
+    assert!(Databases::pending(&config).await.unwrap().iter().all(|report| report.migrations.is_empty()));
+    assert!(Databases::migrate(&config).await.unwrap().iter().all(|report| report.migrations.is_empty()));
+}
+
+#[tokio::test]
+async fn a_dozen_migrators_at_once_apply_each_migration_once() {
+    let database = TestDatabase::empty().await;
+    let config = database.config(&[]);
+    let mut migrators = tokio::task::JoinSet::new();
+    for _ in 0..12 {
+        let config = config.clone();
+        migrators.spawn(async move { Databases::migrate(&config).await.unwrap() });
+    }
+    let reports = migrators.join_all().await;
+    let busy =
+        reports.iter().filter(|reports| reports.iter().any(|report| !report.migrations.is_empty())).count();
+    assert_eq!(busy, 1, "exactly one of them did the work");
+}
+
+#[tokio::test]
+async fn schemas_live_apart_when_told_to() {
+    let (main, tasks, tenant) =
+        (TestDatabase::empty().await, TestDatabase::empty().await, TestDatabase::empty().await);
+    let config = main.config(&[
+        ("SVC__DATABASES__TASKS__URL", tasks.url()),
+        ("SVC__DATABASES__TENANT__URL", tenant.url()),
+    ]);
+    Databases::migrate(&config).await.unwrap();
+    for (database, expected) in [
+        (&main, vec!["okt_repository", "okt_system"]),
+        (&tasks, vec!["okt_tasks"]),
+        (&tenant, vec!["okt_repository"]),
+    ] {
+        let schemas: Vec<String> =
+            sqlx::query_scalar("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'okt\\_%' ORDER BY 1")
+                .fetch_all(&mut database.connect().await)
+                .await
+                .unwrap();
+        assert_eq!(schemas, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_newer_schema_does_not_stop_an_older_process() {
+    let database = TestDatabase::migrated().await;
+    run(
+        &mut database.connect().await,
+        "INSERT INTO okt_system.migrations (version, description, success, checksum, execution_time)
+         VALUES (9999, 'from the future', true, '\\x00', 0)",
+    )
+    .await;
+    assert!(Databases::migrate(&database.config(&[])).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_migration_that_was_changed_after_the_fact_is_refused() {
+    let database = TestDatabase::migrated().await;
+    run(
+        &mut database.connect().await,
+        "UPDATE okt_system.migrations SET checksum = '\\x00' WHERE version = 1",
+    )
+    .await;
+    let error = Databases::migrate(&database.config(&[])).await.unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("migration 1 of okt_system was changed"), "{cause}");
+}
+
+#[tokio::test]
+async fn an_ordinary_owner_can_migrate_and_serve() {
+    let database = TestDatabase::empty().await;
+    let role = format!("{}_owner", database.name());
+    let mut conn = database.connect().await;
+    run(
+        &mut conn,
+        &format!(
+            "CREATE ROLE {role} LOGIN PASSWORD 'plain'; ALTER DATABASE {} OWNER TO {role}",
+            database.name()
+        ),
+    )
+    .await;
+    let url = url_of(database.name());
+    let (_, address) = url.split_once('@').unwrap();
+    let config =
+        database.config(&[("SVC__DATABASES__DEFAULT__URL", &format!("postgres://{role}:plain@{address}"))]);
+
+    Databases::migrate(&config).await.unwrap();
+    let databases = Databases::open(&config, &[okt_store::Purpose::Api]).await.unwrap().remove(0);
+    let user: String =
+        sqlx::query_scalar("SELECT current_user::text").fetch_one(databases.system()).await.unwrap();
+    assert_eq!(user, role, "no second role is needed");
+    super::row_level_security::tenants_are_apart(&databases).await;
+
+    databases.close().await;
+    run(&mut conn, &format!("REASSIGN OWNED BY {role} TO postgres; DROP OWNED BY {role}")).await;
+    conn.close().await.unwrap();
+    drop(database);
+    let mut server = sqlx::PgConnection::connect(&okt_testkit::db::server_url()).await.unwrap();
+    run(&mut server, &format!("DROP ROLE {role}")).await;
+}

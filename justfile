@@ -1,0 +1,47 @@
+# Index of commands. The logic lives in xtask and scripts; every line here can be typed by hand.
+
+# List the commands
+default:
+    @just --list
+
+# Start the services that tests need: PostgreSQL 18, or 15 when asked
+services *version:
+    scripts/services start {{ version }}
+
+# Stop the services
+stop:
+    scripts/services stop
+
+# Run the tests; arguments go to nextest
+test *args: services
+    env="$(scripts/services env)" && eval "$env" && cargo nextest run --workspace {{ args }}
+
+# Check the formatting and the code
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- --deny warnings
+
+# Format the code
+fmt:
+    cargo fmt --all
+
+# Check that no crate uses a floor above its own
+floors:
+    cargo xtask floors
+
+# Write the generated files anew; look at the difference before committing it
+bless *args: services
+    env="$(scripts/services env)" && eval "$env" && OKT_BLESS=1 cargo nextest run --workspace {{ args }}
+
+# Run the program, for example: just run serve
+run *args:
+    cargo run --bin okt -- {{ args }}
+
+# Hold the running API against its description
+contract *args: services
+    cargo build --workspace
+    scripts/contract {{ args }}
+
+# Everything that must hold before a change is accepted
+ci:
+    bash .ci/run

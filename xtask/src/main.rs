@@ -1,0 +1,42 @@
+//! Chores of the house: `cargo xtask <chore>`.
+
+mod ci;
+mod floors;
+mod sqlx;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "xtask")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Check that no crate uses one on its own floor or above, nor an engine it must not know.
+    Floors {
+        /// Another workspace to look at.
+        #[arg(long, value_name = "Cargo.toml")]
+        manifest_path: Option<PathBuf>,
+    },
+    /// Formatting, lints, floors, all tests; needs the services' environment.
+    Ci,
+    /// Record what the database says about every checked query; needs the services' environment.
+    Sqlx {
+        /// Record nothing; fail when the records are not true.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().chore {
+        Chore::Floors { manifest_path } => floors::check(manifest_path),
+        Chore::Ci => ci::run(),
+        Chore::Sqlx { check } => sqlx::record(check),
+    }
+}
