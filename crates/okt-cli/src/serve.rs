@@ -38,6 +38,14 @@ enum Role {
 }
 
 impl Role {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Api => "api",
+            Self::Worker => "worker",
+        }
+    }
+
     const fn purposes(self) -> &'static [Purpose] {
         match self {
             Self::All => &[Purpose::Api, Purpose::Worker],
@@ -99,7 +107,7 @@ async fn run(
 
     let listener =
         listen(SocketAddr::new(config.server.host, config.server.port), "server.host, server.port").await?;
-    tracing::info!(address = %listener.local_addr()?, role = ?role.to_possible_value().map(|v| v.get_name().to_owned()), "listening");
+    tracing::info!(address = %listener.local_addr()?, role = role.name(), "listening");
     let mut tasks = tokio::task::JoinSet::new();
     if let Some(address) = config.server.metrics_addr {
         let listener = listen(address, "server.metrics_addr").await?;

@@ -1,5 +1,7 @@
 //! Logs, metrics and traces of a serving process.
 
+use std::io::IsTerminal;
+
 use anyhow::Context;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use okt_config::{Config, LogFormat, LogLevel};
@@ -26,7 +28,8 @@ pub(crate) struct Telemetry {
 impl Telemetry {
     pub(crate) fn start(config: &Config) -> anyhow::Result<Self> {
         let traces = traces(config)?;
-        let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        let colours = std::io::stderr().is_terminal();
+        let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
         let logs = match config.log.format {
             LogFormat::Pretty => logs.with_target(false).boxed(),
             LogFormat::Json => {

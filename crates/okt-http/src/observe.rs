@@ -55,6 +55,8 @@ pub(crate) async fn observe(State(edge): State<Arc<Edge>>, mut request: Request,
     let span = tracing::info_span!("request", request.id = %id.0, method, route = &*route, status = tracing::field::Empty);
     request.extensions_mut().insert(id.clone());
 
+    // The path without its query, where clients put things that are nobody else's business.
+    span.in_scope(|| tracing::trace!(path = request.uri().path(), "asked"));
     let started = Instant::now();
     let mut response = id.clone().scope(next.run(request)).instrument(span.clone()).await;
     let elapsed = started.elapsed();

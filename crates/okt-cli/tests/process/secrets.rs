@@ -27,7 +27,8 @@ fn hits<'a>(text: &str, secrets: &[&'a str]) -> Vec<&'a str> {
     secrets.iter().copied().filter(|secret| text.contains(secret)).collect()
 }
 
-#[tokio::test]
+// On two threads, because the collector has to answer while the process is waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn planted_secrets_are_nowhere_in_logs_metrics_traces_and_answers() {
     let database = TestDatabase::empty().await;
     let database_password = database.url().split(':').nth(2).unwrap().split('@').next().unwrap().to_owned();

@@ -33,7 +33,8 @@ impl Collector {
     }
 }
 
-#[tokio::test]
+// On two threads, because the collector has to answer while the process is waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_arrive_as_spans_with_their_id_and_route() {
     let (database, collector) = (TestDatabase::migrated().await, Collector::start().await);
     let mut process = Process::serve(

@@ -48,7 +48,9 @@ async fn postgres_going_away_under_load_is_said_and_over_within_5_s() {
                     let answer = shot.answer.as_ref().unwrap();
                     assert_eq!(answer.header("retry-after"), "1");
                     assert!(["unavailable", "overloaded"].contains(&answer.problem().as_str()), "{answer:?}");
-                    assert!(shot.at + shot.took >= cut, "no refusal while the database was there");
+                    // The loop's clock starts a moment after ours.
+                    let slack = Duration::from_millis(100);
+                    assert!(shot.at + shot.took + slack >= cut, "refused before the cut, at {:?}", shot.at);
                     refused += 1;
                     last_refusal = last_refusal.max(shot.at);
                 }
