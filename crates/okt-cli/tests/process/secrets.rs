@@ -1,3 +1,4 @@
+use std::fmt::Write;
 use std::process::Command;
 
 use okt_testkit::client::{Answer, client};
@@ -68,12 +69,12 @@ async fn planted_secrets_are_nowhere_in_logs_metrics_traces_and_answers() {
                     .header("content-type", "application/json")
                     .body(format!("{{\"password\":\"{}\"}}", SENT[3]));
                 let answer = Answer::of(request).await;
-                said.push_str(&format!("{answer:?}\n"));
+                writeln!(said, "{answer:?}").unwrap();
             }
         }
         process.terminate();
         assert!(process.wait().success());
-        let (log, traces) = (process.log(), collector.received().await);
+        let (log, traces) = (process.log(), collector.received());
 
         assert!(log.contains("TRACE") && log.contains("kept-id"), "the log is at its finest:\n{log}");
         assert!(!traces.is_empty(), "traces were sent");

@@ -28,7 +28,7 @@ impl Collector {
     }
 
     /// Protobuf carries its strings as they are, so they can be looked for.
-    pub async fn received(&self) -> String {
+    pub fn received(&self) -> String {
         String::from_utf8_lossy(&self.received.lock().unwrap()).into_owned()
     }
 }
@@ -50,7 +50,7 @@ async fn requests_arrive_as_spans_with_their_id_and_route() {
     assert_eq!(Answer::of(request.header("x-request-id", "follow-me")).await.status, 200);
     process.terminate();
     assert!(process.wait().success());
-    let traces = collector.received().await;
+    let traces = collector.received();
     for expected in ["okt-under-test", "follow-me", "/api/v1/repositories/presets"] {
         assert!(traces.contains(expected), "{expected}");
     }

@@ -59,8 +59,8 @@ pub struct BodyLimits {
     /// The request target.
     #[schemars(range(min = 1))]
     pub url_bytes: usize,
-    /// All headers together.
-    #[schemars(range(min = 1))]
+    /// All headers together; the HTTP library needs at least 8 KiB.
+    #[schemars(range(min = 8192))]
     pub header_bytes: usize,
     /// An uploaded file.
     #[schemars(range(min = 1))]

@@ -86,3 +86,40 @@ async fn forwarded_addresses_count_only_behind_a_trusted_proxy() {
     assert_eq!([from(&proxied, "192.0.2.1").await, from(&proxied, "192.0.2.2").await], [204, 204]);
     assert_eq!(from(&proxied, "192.0.2.1").await, 429);
 }
+
+#[tokio::test]
+async fn headers_that_never_end_are_cut_off() {
+    let service = TestService::notes(&[("SVC__SERVER__HEADER_TIMEOUT", "300ms")]).await;
+    let started = std::time::Instant::now();
+    let answer = raw(&service, b"GET /readyz HTTP/1.1\r\nHost: a\r\nX-Slow: ").await;
+    assert!(!answer.contains("200"), "{answer}");
+    assert!(started.elapsed() < Duration::from_secs(3));
+
+    let service = TestService::notes(&[("SVC__SERVER__LIMITS__HEADER_BYTES", "8192")]).await;
+    let huge = format!("GET /readyz HTTP/1.1\r\nHost: a\r\nX-Huge: {}\r\n\r\n", "a".repeat(10_000));
+    let answer = raw(&service, huge.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+}
+
+#[tokio::test]
+async fn connections_over_the_cap_wait_for_one_to_end() {
+    let service = TestService::notes(&[("SVC__SERVER__MAX_CONNECTIONS", "1")]).await;
+    let address = service.url.trim_start_matches("http://").to_owned();
+    let held = tokio::net::TcpStream::connect(&address).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let waiting = service.request(Method::GET, "/readyz").timeout(Duration::from_millis(500)).send().await;
+    assert!(waiting.is_err(), "there is no room yet");
+    drop(held);
+    assert_eq!(service.get("/readyz").await.status, 200);
+}
+
+/// Writes bytes to a connection of its own and reads until the server closes it.
+async fn raw(service: &TestService, bytes: &[u8]) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(service.url.trim_start_matches("http://")).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    let mut answer = Vec::new();
+    // A reset is an end too.
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}

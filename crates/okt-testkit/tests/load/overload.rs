@@ -4,7 +4,7 @@ use okt_testkit::db::{TestDatabase, run};
 use okt_testkit::notes;
 use okt_testkit::process::Process;
 
-use crate::{SERVER, closed_loop, open_loop};
+use crate::{SERVER, closed_loop, open_loop, per_second};
 
 /// Eight connections that each work for 50 ms: 160 requests a second are possible, ten times as many are sent.
 /// `OKT_OVERLOAD_SECONDS` makes it last as long as one likes.
@@ -37,8 +37,8 @@ async fn ten_times_the_load_is_refused_politely_and_the_rest_served_as_before() 
         shots.iter().filter(|shot| shot.status() == 204).map(|shot| shot.took).collect();
     accepted.sort_unstable();
     let refused: Vec<_> = shots.iter().filter(|shot| shot.status() == 503).collect();
-    let goodput = accepted.len() as f64 / Duration::from_secs(seconds).as_secs_f64();
-    let sent = shots.len() as f64 / Duration::from_secs(seconds).as_secs_f64();
+    let goodput = per_second(accepted.len(), Duration::from_secs(seconds));
+    let sent = per_second(shots.len(), Duration::from_secs(seconds));
     let p99 = accepted[accepted.len() * 99 / 100];
     println!(
         "peak {peak:.0}/s; offered {sent:.0}/s: goodput {goodput:.0}/s ({:.0} %), refused {}, p99 {} ms, memory {before} -> {after} KiB",
