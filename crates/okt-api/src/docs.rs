@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::header;
 use minijinja::value::Serde;
-use minijinja::{Environment, Value, context};
+use minijinja::{Environment, HtmlEscape, Value, context};
 use okt_http::{Code, Problem};
 use okt_model::Error;
 use serde::Serialize;
@@ -63,6 +63,7 @@ impl DocsPage {
         let document = serde_json::to_value(document).map_err(Error::internal)?;
         let problems: Vec<_> = Code::ALL.iter().map(|code| ProblemLine::of(*code)).collect();
         let mut environment = Environment::new();
+        environment.add_filter("inline", inline);
         environment.add_template("docs.html", TEMPLATE).map_err(Error::internal)?;
         let html = environment
             .get_template("docs.html")
@@ -82,6 +83,16 @@ impl DocsPage {
         );
         Ok(Self { html, policy })
     }
+}
+
+/// Text with `code` in it, as the comments of handlers have it.
+fn inline(text: &str) -> Value {
+    let mut html = String::new();
+    for (index, part) in text.split('`').enumerate() {
+        let part = HtmlEscape(part);
+        let _ = if index % 2 == 0 { write!(html, "{part}") } else { write!(html, "<code>{part}</code>") };
+    }
+    Value::from_safe_string(html)
 }
 
 #[derive(Serialize)]
@@ -184,6 +195,8 @@ fn groups(document: &Json) -> Vec<Group> {
             }
         }
     }
+    // What people came for stands first.
+    groups.sort_by_key(|group| ["Documentation", "Operations"].contains(&group.name.as_str()));
     groups
 }
 

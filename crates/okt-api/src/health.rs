@@ -44,7 +44,9 @@ enum Answer {
 /// Is the process alive?
 ///
 /// Looks at nothing else: a database that is away is no reason to restart this process.
-#[utoipa::path(get, path = "/healthz", tag = "Operations", responses((status = 200, body = Health)))]
+#[utoipa::path(get, path = "/healthz", tag = "Operations", responses(
+    (status = 200, body = Health, description = "Alive")
+))]
 pub async fn live() -> Json<Health> {
     Json(Health { status: "alive" })
 }

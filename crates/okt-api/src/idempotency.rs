@@ -1,5 +1,7 @@
 //! `Idempotency-Key`: a request that arrives twice counts once.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequest, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -73,26 +75,38 @@ async fn answer_once(State(app): State<App>, request: Request, next: Next) -> Re
 
     // In a task of its own: a client that hangs up cancels what runs in its connection, and the effect would be
     // there without its answer.
+    let claimed = Arc::new(claimed);
     let id = request.extensions().get::<RequestId>().cloned();
-    let work = async move { run_and_keep(&app, &claimed, request, next).await }.in_current_span();
+    let work = run_and_keep(app.clone(), Arc::clone(&claimed), request, next).in_current_span();
     let task = match id {
         Some(id) => tokio::spawn(id.scope(work)),
         None => tokio::spawn(work),
     };
-    task.await.map_err(|error| Error::Internal(Box::new(error)))?
+    match task.await {
+        Ok(answered) => answered,
+        Err(panicked) => {
+            app.release_once(&claimed).await?;
+            Err(Error::Internal(Box::new(panicked)).into())
+        }
+    }
 }
 
+/// Bounded like every request, so that it has ended before its claim counts as dead.
 async fn run_and_keep(
-    app: &App,
-    claimed: &Claimed,
+    app: App,
+    claimed: Arc<Claimed>,
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let response = next.run(request).await;
+    let limit = app.config().server.write_timeout.duration();
+    let Ok(response) = tokio::time::timeout(limit, next.run(request)).await else {
+        app.release_once(&claimed).await?;
+        return Err(Problem::timed_out(limit));
+    };
     let status = response.status();
     // Passing troubles are not answers: the key is given back for the next try.
     if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-        app.release_once(claimed).await?;
+        app.release_once(&claimed).await?;
         return Ok(response);
     }
     let (parts, body) = response.into_parts();
@@ -104,7 +118,10 @@ async fn run_and_keep(
         location: text(header::LOCATION),
         body: body.to_vec(),
     };
-    app.finish_once(claimed, &answer).await?;
+    // The thing is done: whoever waits hears so, even when the answer could not be kept for a second asking.
+    if let Err(error) = app.finish_once(&claimed, &answer).await {
+        tracing::error!(error = &error as &dyn std::error::Error, "an idempotent answer was not kept");
+    }
     Ok(Response::from_parts(parts, body.into()))
 }
 

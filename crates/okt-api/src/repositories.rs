@@ -10,6 +10,7 @@ use crate::Api;
 
 /// A type of repository that can be chosen at creation.
 #[derive(Serialize, ToSchema)]
+#[schema(as = Preset)]
 pub struct PresetView {
     #[schema(example = "general")]
     id: String,
@@ -32,6 +33,7 @@ struct PresetProviders {
 /// The built-in contexts that such a repository allows: the word "all", or a list of labels.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
+#[schema(as = PresetContexts)]
 enum ContextsView {
     #[schema(example = "all")]
     All(&'static str),
@@ -46,7 +48,7 @@ struct CustomContext {
 
 /// The types of repository that can be chosen at creation.
 #[utoipa::path(get, path = "/api/v1/repositories/presets", tag = "Repositories",
-    responses((status = 200, body = Page<PresetView>)))]
+    responses((status = 200, body = Page<PresetView>, description = "All of them, on one page")))]
 pub async fn presets(State(api): State<Api>) -> Page<PresetView> {
     let config = api.app.config();
     let view = |(id, preset): (&String, &Preset)| PresetView {

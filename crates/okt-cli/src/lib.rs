@@ -19,7 +19,7 @@ use okt_config::{LoadOptions, Loaded};
 
 /// Knowledge-graph research service: sources become atomic facts, traceable to the sentence.
 #[derive(Parser)]
-#[command(name = "okt", version, about, propagate_version = true)]
+#[command(name = "okt", version, propagate_version = true)]
 struct Cli {
     /// Override file, or a folder that holds okt.toml.
     #[arg(long, global = true, value_name = "PATH")]

@@ -91,7 +91,7 @@ fn traces(config: &Config) -> anyhow::Result<Option<SdkTracerProvider>> {
     };
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_endpoint(endpoint.as_str())
+        .with_endpoint(format!("{}/v1/traces", endpoint.as_str().trim_end_matches('/')))
         .build()
         .context("telemetry.otlp_endpoint: can't start the exporter")?;
     let resource = Resource::builder().with_service_name(config.telemetry.service_name.clone()).build();

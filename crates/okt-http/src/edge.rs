@@ -147,9 +147,7 @@ async fn run(edge: &Edge, request: Request, next: Next) -> Response {
     let limit = edge.server.write_timeout.duration();
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => {
-            Problem::new(Code::TimedOut, format!("no answer within {} s", limit.as_secs())).into_response()
-        }
+        Err(_) => Problem::timed_out(limit).into_response(),
     }
 }
 

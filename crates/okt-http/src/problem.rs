@@ -1,6 +1,7 @@
 //! Refusals as RFC 9457 problems. One line per code; the list is printed into `docs/ERRORS.md`.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -95,6 +96,11 @@ impl Problem {
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         let retry_after = (code.status() == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
         Self { code, detail: detail.into(), errors: Vec::new(), retry_after, cause: None }
+    }
+
+    /// Nothing came back within the time a request has.
+    pub fn timed_out(limit: Duration) -> Self {
+        Self::new(Code::TimedOut, format!("no answer within {} s", limit.as_secs_f32()))
     }
 
     #[must_use]

@@ -11,11 +11,15 @@ use crate::OKT;
 
 const RATE: u64 = 200;
 
+/// How many restarts there are. `OKT_RESTARTS` makes it more.
+const RESTARTS: usize = 10;
+
 /// What a balancer knows: the addresses that said they are ready when last asked.
 type Ready = Arc<RwLock<Vec<String>>>;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_rolling_restarts_of_two_processes_under_load_fail_no_request() {
+    let restarts = std::env::var("OKT_RESTARTS").map_or(RESTARTS, |text| text.parse().unwrap());
     let database = TestDatabase::migrated().await;
     let settings = [("SVC__DATABASES__DEFAULT__URL", database.url()), ("SVC__SERVER__DRAIN_DELAY", "500ms")];
     let mut processes = [Process::serve(OKT, &settings), Process::serve(OKT, &settings)];
@@ -31,7 +35,7 @@ async fn ten_rolling_restarts_of_two_processes_under_load_fail_no_request() {
     let load =
         tokio::spawn(load(Arc::clone(&ready), Arc::clone(&over), Arc::clone(&sent), Arc::clone(&failures)));
 
-    for round in 0..10 {
+    for round in 0..restarts {
         let old = &mut processes[round % 2];
         old.terminate();
         let status = old.wait();
@@ -49,6 +53,7 @@ async fn ten_rolling_restarts_of_two_processes_under_load_fail_no_request() {
 
     let failures = failures.read().await;
     let sent = sent.load(Ordering::Relaxed);
+    println!("{restarts} restarts, {sent} requests, {} failed", failures.len());
     assert!(sent > 1000, "the load was real: {sent}");
     assert!(
         failures.is_empty(),

@@ -20,9 +20,11 @@ impl Collector {
         let take = async |State(received): State<Arc<Mutex<Vec<u8>>>>, body: Bytes| {
             received.lock().unwrap().extend_from_slice(&body);
         };
-        let router = axum::Router::new().fallback(take).with_state(Arc::clone(&received));
+        let router = axum::Router::new()
+            .nest("/v1/traces", axum::Router::new().fallback(take))
+            .with_state(Arc::clone(&received));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/v1/traces", listener.local_addr().unwrap());
+        let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { url, received }
     }
@@ -59,7 +61,7 @@ async fn requests_arrive_as_spans_with_their_id_and_route() {
 #[tokio::test]
 async fn a_collector_that_is_away_stops_nothing() {
     let database = TestDatabase::migrated().await;
-    let nowhere = format!("http://127.0.0.1:{}/v1/traces", okt_testkit::cluster::free_port());
+    let nowhere = format!("http://127.0.0.1:{}", okt_testkit::cluster::free_port());
     let settings = [
         ("SVC__DATABASES__DEFAULT__URL", database.url()),
         ("SVC__TELEMETRY__OTLP_ENDPOINT", nowhere.as_str()),
