@@ -8,12 +8,12 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use okt_app::{Answer, App, Claimed, Once};
-use okt_http::{Code, Principal, Problem, RawJson, RequestId};
+use okt_http::{Code, Principal, Problem, RawJson, RequestId, problem_response};
 use okt_model::Error;
 use tracing::Instrument;
+use utoipa::openapi::Required;
 use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::openapi::{Required, ResponseBuilder};
 use utoipa_axum::router::UtoipaMethodRouter;
 
 const HEADER: &str = "idempotency-key";
@@ -39,9 +39,8 @@ pub fn once<S: Clone + Send + Sync + 'static>(
             ))
             .build();
         operation.parameters.get_or_insert_default().push(parameter.into());
-        operation.responses.responses.entry("409".to_owned()).or_insert_with(|| {
-            ResponseBuilder::new().description("Problem: idempotency_in_flight").build().into()
-        });
+        let conflict = || problem_response(StatusCode::CONFLICT).into();
+        operation.responses.responses.entry("409".to_owned()).or_insert_with(conflict);
     }
     (schemas, paths, methods.layer(from_fn_with_state(app.clone(), answer_once)))
 }

@@ -94,7 +94,7 @@ pub(crate) async fn enter<S: Gate>(
 ) -> Response {
     let edge = &door.edge;
     request.extensions_mut().insert(Arc::clone(edge));
-    if let Some(refused) = uri_too_long(edge, &request) {
+    if let Err(refused) = check_address(edge, &request) {
         return refused.into_response();
     }
     if door.guard == Guard::Probe {
@@ -151,8 +151,15 @@ async fn run(edge: &Edge, request: Request, next: Next) -> Response {
     }
 }
 
-fn uri_too_long(edge: &Edge, request: &Request) -> Option<Problem> {
-    let length = request.uri().path_and_query().map_or(0, |text| text.as_str().len());
+fn check_address(edge: &Edge, request: &Request) -> Result<(), Problem> {
+    let address = request.uri().path_and_query().map_or("", |text| text.as_str());
     let limit = edge.server.limits.url_bytes;
-    (length > limit).then(|| Problem::new(Code::UriTooLong, format!("the limit is {limit} bytes")))
+    if address.len() > limit {
+        return Err(Problem::new(Code::UriTooLong, format!("the limit is {limit} bytes")));
+    }
+    // PostgreSQL can't hold it, and nobody means it.
+    if address.contains("%00") {
+        return Err(Problem::new(Code::Malformed, "the address contains a NUL character"));
+    }
+    Ok(())
 }

@@ -58,10 +58,7 @@ impl<S: Send + Sync> FromRequest<S> for RawJson {
             Ok(Err(_)) => return Err(Problem::new(Code::Malformed, "the body broke off")),
             Ok(Ok(whole)) => whole.to_bytes(),
         };
-        if is_deeper_than(&whole, limits.json_depth) {
-            let detail = format!("the body is nested deeper than {} levels", limits.json_depth);
-            return Err(Problem::new(Code::Malformed, detail));
-        }
+        scan(&whole, limits.json_depth).map_err(|detail| Problem::new(Code::Malformed, detail))?;
         Ok(Self(whole))
     }
 }
@@ -129,25 +126,29 @@ fn is_json(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether brackets nest deeper than `limit`; looks at bytes only, so hostile depth costs no stack.
-fn is_deeper_than(json: &[u8], limit: usize) -> bool {
+/// Refuses brackets that nest deeper than `limit`, and NUL characters, which PostgreSQL can't hold. Looks at bytes
+/// only, so hostile depth costs no stack.
+fn scan(json: &[u8], limit: usize) -> Result<(), String> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for byte in json {
+    for (at, byte) in json.iter().enumerate() {
         match byte {
+            b'u' if escaped && json[at..].starts_with(b"u0000") => {
+                return Err("the body contains a NUL character".to_owned());
+            }
             _ if escaped => escaped = false,
             b'\\' if in_string => escaped = true,
             b'"' => in_string = !in_string,
             b'[' | b'{' if !in_string => {
                 depth += 1;
                 if depth > limit {
-                    return true;
+                    return Err(format!("the body is nested deeper than {limit} levels"));
                 }
             }
             b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
-    false
+    Ok(())
 }
 
 #[cfg(test)]
@@ -157,10 +158,21 @@ mod tests {
     #[test]
     fn depth_counts_brackets_outside_of_strings() {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-        assert!(!is_deeper_than(nested(64).as_bytes(), 64));
-        assert!(is_deeper_than(nested(65).as_bytes(), 64));
-        assert!(!is_deeper_than(br#"["[[[[", "\"[[[["]"#, 1));
-        assert!(is_deeper_than(br#"{"a":{"b":1}}"#, 1));
-        assert!(!is_deeper_than(b"[{},{},[]]", 2));
+        assert!(scan(nested(64).as_bytes(), 64).is_ok());
+        assert!(scan(nested(65).as_bytes(), 64).is_err());
+        assert!(scan(br#"["[[[[", "\"[[[["]"#, 1).is_ok());
+        assert!(scan(br#"{"a":{"b":1}}"#, 1).is_err());
+        assert!(scan(b"[{},{},[]]", 2).is_ok());
+    }
+
+    #[test]
+    fn nul_characters_are_found_and_their_look_alikes_are_not() {
+        assert!(scan(br#"["a\u0000"]"#, 9).is_err());
+        assert!(scan(br#"["\\\u0000"]"#, 9).is_err());
+        assert!(
+            scan(br#"["\\u0000", "u0000", "\u00001", "\u0001"]"#, 9).is_err(),
+            "followed by a digit it is still one"
+        );
+        assert!(scan(br#"["\\u0000", "u0000", "\u0001"]"#, 9).is_ok());
     }
 }

@@ -20,6 +20,6 @@ pub use extract::{Json, Path, Query, RawJson};
 pub use observe::RequestId;
 pub use page::{Page, PageRequest};
 pub use problem::{Code, Problem, ProblemBody};
-pub use routes::{Gate, Guard, Line, Routes, Served};
+pub use routes::{Gate, Guard, Line, Routes, Served, problem_response};
 pub use server::serve;
 pub use utoipa_axum::routes as route;

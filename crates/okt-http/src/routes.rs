@@ -18,7 +18,7 @@ use tower::util::BoxCloneSyncService;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::normalize_path::NormalizePathLayer;
 use utoipa::openapi::extensions::Extensions;
-use utoipa::openapi::path::{Operation, Paths};
+use utoipa::openapi::path::{Operation, ParameterIn, Paths};
 use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr};
@@ -152,7 +152,7 @@ fn document(guard: Guard, paths: &mut Paths, lines: &mut Vec<Line>) -> String {
 
 /// What the edge itself may answer, the same for every line with this guard and this kind of input.
 fn complete(guard: Guard, operation: &mut Operation) {
-    let mut codes = vec![Code::UriTooLong, Code::Internal, Code::TimedOut];
+    let mut codes = vec![Code::Malformed, Code::UriTooLong, Code::Internal, Code::TimedOut];
     if guard != Guard::Probe {
         codes.extend([Code::RateLimited, Code::Overloaded]);
     }
@@ -162,16 +162,11 @@ fn complete(guard: Guard, operation: &mut Operation) {
         Guard::Needs(_) => codes.extend([Code::Unauthenticated, Code::Forbidden, Code::NotFound]),
     }
     if operation.request_body.is_some() {
-        codes.extend([
-            Code::Malformed,
-            Code::BodyTooSlow,
-            Code::TooLarge,
-            Code::UnsupportedMediaType,
-            Code::Invalid,
-        ]);
+        codes.extend([Code::BodyTooSlow, Code::TooLarge, Code::UnsupportedMediaType, Code::Invalid]);
     }
-    if operation.parameters.as_ref().is_some_and(|parameters| !parameters.is_empty()) {
-        codes.extend([Code::Malformed, Code::Invalid]);
+    for parameter in operation.parameters.iter().flatten() {
+        let RefOr::T(parameter) = parameter else { continue };
+        codes.push(if parameter.parameter_in == ParameterIn::Path { Code::NotFound } else { Code::Invalid });
     }
     for code in codes {
         let status = code.status().as_u16().to_string();
@@ -187,7 +182,8 @@ fn complete(guard: Guard, operation: &mut Operation) {
     extensions.insert("x-guard".to_owned(), guard.to_string().into());
 }
 
-fn problem_response(status: StatusCode) -> utoipa::openapi::Response {
+/// A refusal with this status, for the document.
+pub fn problem_response(status: StatusCode) -> utoipa::openapi::Response {
     let codes: Vec<_> = Code::ALL.iter().filter(|code| code.status() == status).map(|c| c.as_str()).collect();
     ResponseBuilder::new()
         .description(format!("Problem: {}", codes.join(", ")))

@@ -1,9 +1,11 @@
 //! A small service of notes: the real gate, table, paging, idempotency and limits around one table of its own, for
 //! testing them before and apart from the routes of the product.
 
+use std::sync::{Arc, OnceLock};
+
 use axum::extract::State;
-use http::StatusCode;
 use http::request::Parts;
+use http::{HeaderMap, StatusCode};
 use okt_api::{Api, once};
 use okt_http::{
     Code, Gate, Guard, Json, Page, PageRequest, Path, Principal, Problem, Query, Routes, Served, route,
@@ -13,11 +15,12 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use utoipa::{IntoParams, ToSchema};
 
-/// Lets in whoever calls themselves by a name: `Authorization: Bearer <name>`.
+/// Lets in two people by their names: `Authorization: Bearer ada`, or `bob`.
 #[derive(Clone)]
 pub struct Notes {
     pool: PgPool,
     api: Api,
+    document: Arc<OnceLock<String>>,
 }
 
 impl Gate for Notes {
@@ -26,8 +29,8 @@ impl Gate for Notes {
             parts.headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         match (guard, name) {
             (Guard::Probe | Guard::Public, _) => Ok(None),
-            (_, Some(name)) => Ok(Some(Principal(format!("user:{name}").into()))),
-            (_, None) => Err(Problem::new(Code::Unauthenticated, "say who you are")),
+            (_, Some(name @ ("ada" | "bob"))) => Ok(Some(Principal(format!("user:{name}").into()))),
+            (_, _) => Err(Problem::new(Code::Unauthenticated, "say who you are")),
         }
     }
 }
@@ -38,11 +41,19 @@ pub const TABLE: &str = "CREATE TABLE IF NOT EXISTS notes (id bigserial PRIMARY 
 
 /// The routes, around the table in the default database.
 pub fn service(api: &Api) -> anyhow::Result<Served> {
-    Ok(routes(api).into_service())
+    let document = Arc::<OnceLock<String>>::default();
+    let routes = table(api, Arc::clone(&document));
+    let _ = document.set(serde_json::to_string(routes.openapi())?);
+    Ok(routes.into_service())
 }
 
+/// The table itself, to look at.
 pub fn routes(api: &Api) -> Routes<Notes> {
-    let notes = Notes { pool: api.app.databases().system().clone(), api: api.clone() };
+    table(api, Arc::default())
+}
+
+fn table(api: &Api, document: Arc<OnceLock<String>>) -> Routes<Notes> {
+    let notes = Notes { pool: api.app.databases().system().clone(), api: api.clone(), document };
     Routes::new(notes.clone(), api.edge(), okt_api::document())
         .at(Guard::Probe, route!(ready))
         .at(Guard::Authenticated, once(&notes.api.app, route!(create)))
@@ -50,6 +61,7 @@ pub fn routes(api: &Api) -> Routes<Notes> {
         .at(Guard::Public, route!(show))
         .at(Guard::Public, route!(slow))
         .at(Guard::Public, route!(panics))
+        .at(Guard::Public, route!(openapi))
 }
 
 #[derive(Serialize, ToSchema)]
@@ -62,13 +74,12 @@ struct Note {
 #[serde(deny_unknown_fields)]
 struct NewNote {
     text: String,
-    /// Waits this long before answering, after the row is written.
-    #[serde(default)]
-    wait_ms: u64,
-    /// Fails with a server error instead, after the row is written and taken back.
-    #[serde(default)]
-    fail: bool,
 }
+
+/// Waits this many milliseconds before answering, after the row is written.
+pub const WAIT: &str = "x-wait-ms";
+/// Fails instead of doing anything: `error` or `panic`.
+pub const FAIL: &str = "x-fail";
 
 #[utoipa::path(get, path = "/readyz", responses((status = 200)))]
 async fn ready(State(notes): State<Notes>) -> Result<StatusCode, Problem> {
@@ -76,20 +87,31 @@ async fn ready(State(notes): State<Notes>) -> Result<StatusCode, Problem> {
     Ok(if up && !notes.api.edge().is_draining() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE })
 }
 
+/// What the contract test reads.
+#[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, body = String)))]
+async fn openapi(State(notes): State<Notes>) -> ([(&'static str, &'static str); 1], String) {
+    ([("content-type", "application/json")], notes.document.get().cloned().unwrap_or_default())
+}
+
 #[utoipa::path(post, path = "/notes", request_body = NewNote, responses((status = 201, body = Note)))]
 async fn create(
     State(notes): State<Notes>,
+    headers: HeaderMap,
     Json(new): Json<NewNote>,
 ) -> Result<(StatusCode, [(&'static str, String); 1], Json<Note>), Problem> {
-    if new.fail {
-        return Err(okt_model::Error::internal("asked to fail").into());
+    let asked = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    match asked(FAIL) {
+        Some("error") => return Err(okt_model::Error::internal("asked to fail").into()),
+        Some(_) => panic!("asked to panic"),
+        None => {}
     }
     let id: i64 = sqlx::query_scalar("INSERT INTO notes (text) VALUES ($1) RETURNING id")
         .bind(&new.text)
         .fetch_one(&notes.pool)
         .await
         .map_err(from_sqlx)?;
-    tokio::time::sleep(std::time::Duration::from_millis(new.wait_ms)).await;
+    let wait = asked(WAIT).and_then(|text| text.parse().ok()).unwrap_or(0);
+    tokio::time::sleep(std::time::Duration::from_millis(wait)).await;
     Ok((StatusCode::CREATED, [("location", format!("/notes/{id}"))], Json(Note { id, text: new.text })))
 }
 

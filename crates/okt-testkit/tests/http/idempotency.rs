@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use http::Method;
 use okt_testkit::client::Answer;
+use okt_testkit::notes::{FAIL, WAIT};
 use okt_testkit::served::TestService;
 use serde_json::{Value, json};
 
@@ -58,9 +59,10 @@ async fn a_refusal_is_an_answer_too_but_a_failure_is_not() {
     assert_eq!((first.status.as_u16(), again.status.as_u16()), (422, 422));
     assert_eq!(again.header("idempotency-replayed"), "true");
 
-    for _ in 0..2 {
-        let failed = Answer::of(post(&service, "ada", "k2", &json!({"text": "a", "fail": true}))).await;
-        assert_eq!((failed.status.as_u16(), failed.problem().as_str()), (500, "internal"));
+    for how in ["error", "panic", "error"] {
+        let failed = post(&service, "ada", "k2", &json!({"text": "a"})).header(FAIL, how);
+        let failed = Answer::of(failed).await;
+        assert_eq!((failed.status.as_u16(), failed.problem().as_str()), (500, "internal"), "{how}");
     }
     assert_eq!(
         Answer::of(post(&service, "ada", "k2", &json!({"text": "a"}))).await.status,
@@ -72,10 +74,10 @@ async fn a_refusal_is_an_answer_too_but_a_failure_is_not() {
 #[tokio::test]
 async fn twenty_at_once_do_it_once() {
     let service = TestService::notes(&[]).await;
-    let body = json!({"text": "once", "wait_ms": 300});
+    let body = json!({"text": "once"});
     let mut requests = tokio::task::JoinSet::new();
     for _ in 0..20 {
-        requests.spawn(Answer::of(post(&service, "ada", "k1", &body)));
+        requests.spawn(Answer::of(post(&service, "ada", "k1", &body).header(WAIT, 300)));
     }
     let mut statuses: Vec<u16> = Vec::new();
     for answer in requests.join_all().await {
@@ -93,10 +95,14 @@ async fn twenty_at_once_do_it_once() {
 #[tokio::test]
 async fn a_client_that_hangs_up_finds_its_answer_later() {
     let service = TestService::notes(&[]).await;
-    let body = json!({"text": "once", "wait_ms": 400});
+    let body = json!({"text": "once"});
     for round in 0..5 {
         let key = format!("k{round}");
-        let cut = post(&service, "ada", &key, &body).timeout(Duration::from_millis(150)).send().await;
+        let cut = post(&service, "ada", &key, &body)
+            .header(WAIT, 400)
+            .timeout(Duration::from_millis(150))
+            .send()
+            .await;
         assert!(cut.is_err(), "the client gave up");
         let answer = loop {
             let answer = Answer::of(post(&service, "ada", &key, &body)).await;
@@ -119,4 +125,15 @@ async fn a_key_that_can_not_be_one_is_refused() {
         assert_eq!((answer.status.as_u16(), answer.problem().as_str()), (422, "invalid"), "{key}");
     }
     assert_eq!(count(&service).await, 0);
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_gives_its_key_back() {
+    let service = TestService::notes(&[("SVC__SERVER__WRITE_TIMEOUT", "300ms")]).await;
+    let slow = post(&service, "ada", "k1", &json!({"text": "a"})).header(WAIT, 2000);
+    let slow = Answer::of(slow).await;
+    assert_eq!((slow.status.as_u16(), slow.problem().as_str()), (503, "timed_out"));
+    // The limit inside ends at the same moment as the one outside; the release follows it.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(Answer::of(post(&service, "ada", "k1", &json!({"text": "a"}))).await.status, 201);
 }

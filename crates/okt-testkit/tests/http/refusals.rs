@@ -59,6 +59,12 @@ async fn bodies_are_bounded_in_form_size_and_depth() {
         .body("a");
     let form = Answer::of(form).await;
     assert_eq!((form.status.as_u16(), form.problem().as_str()), (415, "unsupported_media_type"));
+    let nul = post(&service, r#"{"text":"a\u0000b"}"#).await;
+    assert_eq!((nul.status.as_u16(), nul.problem().as_str()), (400, "malformed"));
+    for address in ["/notes/%00", "/slow?ms=%00", "/slow?ms=1&x=%00"] {
+        let nul = service.get(address).await;
+        assert_eq!((nul.status.as_u16(), nul.problem().as_str()), (400, "malformed"), "{address}");
+    }
     let long = service.get(&format!("/slow?ms=1&x={}", "a".repeat(9000))).await;
     assert_eq!((long.status.as_u16(), long.problem().as_str()), (414, "uri_too_long"));
 }

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 use okt_testkit::client::{Answer, client};
 use okt_testkit::cluster::Cluster;
 use okt_testkit::db::run;
-use okt_testkit::notes;
 use okt_testkit::process::Process;
 use sqlx::Connection;
 
@@ -19,7 +18,6 @@ async fn postgres_going_away_under_load_is_said_and_over_within_5_s() {
     let cluster = Arc::new(Cluster::start());
     let server = Process::serve(SERVER, &[("SVC__DATABASES__DEFAULT__URL", &cluster.url())]);
     let mut conn = sqlx::PgConnection::connect(&cluster.url()).await.unwrap();
-    run(&mut conn, notes::TABLE).await;
     run(&mut conn, "INSERT INTO notes (text) VALUES ('here')").await;
     drop(conn);
     server.await_ready().await;

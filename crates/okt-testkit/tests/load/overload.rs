@@ -1,7 +1,6 @@
 use std::time::Duration;
 
-use okt_testkit::db::{TestDatabase, run};
-use okt_testkit::notes;
+use okt_testkit::db::TestDatabase;
 use okt_testkit::process::Process;
 
 use crate::{SERVER, closed_loop, open_loop, per_second};
@@ -12,7 +11,6 @@ use crate::{SERVER, closed_loop, open_loop, per_second};
 async fn ten_times_the_load_is_refused_politely_and_the_rest_served_as_before() {
     let seconds = std::env::var("OKT_OVERLOAD_SECONDS").map_or(15, |text| text.parse().unwrap());
     let database = TestDatabase::migrated().await;
-    run(&mut database.connect().await, notes::TABLE).await;
     let server = Process::serve(
         SERVER,
         &[
