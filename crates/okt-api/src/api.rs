@@ -6,6 +6,7 @@ use http::request::Parts;
 use metrics_exporter_prometheus::PrometheusHandle;
 use okt_app::App;
 use okt_http::{Code, Edge, Gate, Guard, Principal, Problem};
+use okt_store::Databases;
 
 use crate::openapi::Documents;
 
@@ -15,13 +16,16 @@ pub struct Api {
     pub app: App,
     pub(crate) edge: Arc<Edge>,
     pub(crate) metrics: PrometheusHandle,
+    /// Every set of pools of this process, for the metrics.
+    pub(crate) pools: Arc<[Databases]>,
     /// Filled once the table is complete, because the table is what they describe.
     pub(crate) documents: Arc<OnceLock<Documents>>,
 }
 
 impl Api {
-    pub fn new(app: App, edge: Arc<Edge>, metrics: PrometheusHandle) -> Self {
-        Self { app, edge, metrics, documents: Arc::default() }
+    /// `pools` are all sets of pools of this process; `app` works on one of them.
+    pub fn new(app: App, edge: Arc<Edge>, metrics: PrometheusHandle, pools: &[Databases]) -> Self {
+        Self { app, edge, metrics, pools: pools.into(), documents: Arc::default() }
     }
 
     pub fn edge(&self) -> Arc<Edge> {

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use http::header;
+use http::{HeaderName, header};
 use minijinja::value::Serde;
 use minijinja::{Environment, HtmlEscape, Value, context};
 use okt_http::{Code, Problem};
@@ -33,7 +33,12 @@ pub(crate) struct DocsPage {
     responses((status = 200, body = String, content_type = "text/html", description = "A page to read")))]
 pub async fn show(State(api): State<Api>) -> Result<Response, Problem> {
     let page = rendered(&api)?.page.clone();
-    Ok(([(header::CONTENT_SECURITY_POLICY, page.policy)], Html(page.html)).into_response())
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, page.policy),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin".to_owned()),
+        (HeaderName::from_static("permissions-policy"), "()".to_owned()),
+    ];
+    Ok((headers, Html(page.html)).into_response())
 }
 
 /// `docs/ERRORS.md`: every code that a problem may carry.

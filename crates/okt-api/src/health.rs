@@ -52,15 +52,17 @@ pub async fn live() -> Json<Health> {
 }
 
 /// Should this process get requests?
+///
+/// The databases of the system and of the queue decide. A tenant's own database that is away is listed as down.
 #[utoipa::path(get, path = "/readyz", tag = "Operations", responses(
     (status = 200, body = Readiness, description = "Ready"),
-    (status = 503, body = Readiness, description = "Draining, or a dependency does not answer")
+    (status = 503, body = Readiness, description = "Draining, or a dependency that everything needs does not answer")
 ))]
 pub async fn ready(State(api): State<Api>) -> Response {
     let checks = api.app.readiness().await;
     let status = if api.edge.is_draining() {
         Status::Draining
-    } else if checks.iter().all(|check| check.up) {
+    } else if checks.iter().all(|check| check.up || !check.required) {
         Status::Ready
     } else {
         Status::Unavailable

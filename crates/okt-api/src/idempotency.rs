@@ -1,16 +1,16 @@
 //! `Idempotency-Key`: a request that arrives twice counts once.
 
-use std::sync::Arc;
+use std::panic::AssertUnwindSafe;
 
-use axum::extract::{FromRequest, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
 use http::{HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use okt_app::{Answer, App, Claimed, Once};
-use okt_http::{Code, Principal, Problem, RawJson, RequestId, problem_response};
+use okt_http::{Code, Edge, Principal, Problem, problem_response};
 use okt_model::Error;
-use tracing::Instrument;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -27,16 +27,14 @@ pub fn once<S: Clone + Send + Sync + 'static>(
     let (schemas, mut paths, methods) = route;
     for item in paths.paths.values_mut() {
         let Some(operation) = &mut item.post else { continue };
+        let about = "Up to 255 visible ASCII characters; the same key and body get the first answer again";
+        let text = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(255));
         let parameter = ParameterBuilder::new()
             .name("Idempotency-Key")
             .parameter_in(ParameterIn::Header)
             .required(Required::False)
-            .description(Some(
-                "Up to 255 visible ASCII characters; the same key and body get the first answer again",
-            ))
-            .schema(Some(
-                ObjectBuilder::new().schema_type(Type::String).max_length(Some(255)).min_length(Some(1)),
-            ))
+            .description(Some(about))
+            .schema(Some(text))
             .build();
         operation.parameters.get_or_insert_default().push(parameter.into());
         let conflict = || problem_response(StatusCode::CONFLICT).into();
@@ -46,17 +44,16 @@ pub fn once<S: Clone + Send + Sync + 'static>(
 }
 
 async fn answer_once(State(app): State<App>, request: Request, next: Next) -> Result<Response, Problem> {
-    let Some(key) = request.headers().get(HEADER) else {
-        return Ok(next.run(request).await);
-    };
+    let Some(key) = request.headers().get(HEADER) else { return Ok(next.run(request).await) };
     let key = readable(key)?;
     let principal = request.extensions().get::<Principal>().cloned();
     let principal = principal.ok_or_else(|| Error::internal("an idempotent route lets strangers through"))?;
-    let target = format!("{} {}", request.method(), request.uri());
+    let target =
+        format!("{} {}", request.method(), request.uri().path_and_query().map_or("/", |text| text.as_str()));
 
-    // The body is part of what the key stands for, so it is read here and handed on.
+    // The body is part of what the key stands for. The edge has read it already.
     let (parts, body) = request.into_parts();
-    let RawJson(bytes) = RawJson::from_request(Request::from_parts(parts.clone(), body), &()).await?;
+    let bytes = body.collect().await.map_err(Error::internal)?.to_bytes();
     let request = Request::from_parts(parts, bytes.clone().into());
 
     let claimed = match app.claim_once(&principal.0, &key, &target, &bytes).await? {
@@ -66,59 +63,48 @@ async fn answer_once(State(app): State<App>, request: Request, next: Next) -> Re
             let detail = "the first request with this Idempotency-Key has not finished";
             return Err(Problem::new(Code::IdempotencyInFlight, detail).retry_after(1));
         }
+        Once::Lost => {
+            let detail = "the first request with this Idempotency-Key ended without an answer";
+            return Err(Problem::new(Code::IdempotencyLost, detail));
+        }
         Once::Mismatch => {
             let detail = "this Idempotency-Key was used for another request within 24 hours";
             return Err(Problem::new(Code::IdempotencyMismatch, detail));
         }
     };
 
-    // In a task of its own: a client that hangs up cancels what runs in its connection, and the effect would be
-    // there without its answer.
-    let claimed = Arc::new(claimed);
-    let id = request.extensions().get::<RequestId>().cloned();
-    let work = run_and_keep(app.clone(), Arc::clone(&claimed), request, next).in_current_span();
-    let task = match id {
-        Some(id) => tokio::spawn(id.scope(work)),
-        None => tokio::spawn(work),
-    };
-    match task.await {
-        Ok(answered) => answered,
-        Err(panicked) => {
-            app.release_once(&claimed).await?;
-            Err(Error::Internal(Box::new(panicked)).into())
-        }
-    }
+    // A client that hangs up cancels what runs in its connection, and the effect would be there without its answer.
+    let ticket = Edge::ticket(&request);
+    let work = ticket.go_on(run_and_keep(app, claimed, request, next));
+    work.await.map_err(|error| Error::Internal(Box::new(error)))?
 }
 
-/// Bounded like every request, so that it has ended before its claim counts as dead.
-async fn run_and_keep(
-    app: App,
-    claimed: Arc<Claimed>,
-    request: Request,
-    next: Next,
-) -> Result<Response, Problem> {
+/// Every answer is kept, a failure of ours too: it may have come after the deed, and the same key must not do it again.
+async fn run_and_keep(app: App, claimed: Claimed, request: Request, next: Next) -> Result<Response, Problem> {
+    // Bounded like every request, so that it has ended before its claim counts as lost.
     let limit = app.config().server.write_timeout.duration();
-    let Ok(response) = tokio::time::timeout(limit, next.run(request)).await else {
-        app.release_once(&claimed).await?;
-        return Err(Problem::timed_out(limit));
+    let ran = AssertUnwindSafe(tokio::time::timeout(limit, next.run(request))).catch_unwind().await;
+    let response = match ran {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => Problem::timed_out(limit).into_response(),
+        Err(_) => Problem::new(Code::Internal, "internal error").into_response(),
     };
-    let status = response.status();
-    // Passing troubles are not answers: the key is given back for the next try.
-    if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-        app.release_once(&claimed).await?;
-        return Ok(response);
-    }
     let (parts, body) = response.into_parts();
-    let body = body.collect().await.map_err(|error| Error::Internal(Box::new(error)))?.to_bytes();
+    let body = body.collect().await.map_err(Error::internal)?.to_bytes();
+    // Too many requests is the one refusal that says that nothing was done and that asking again is right.
+    if parts.status == StatusCode::TOO_MANY_REQUESTS {
+        app.release_once(&claimed).await?;
+        return Ok(Response::from_parts(parts, body.into()));
+    }
     let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let answer = Answer {
-        status: status.as_u16(),
+        status: parts.status.as_u16(),
         content_type: text(header::CONTENT_TYPE),
         location: text(header::LOCATION),
         body: body.to_vec(),
     };
-    // The thing is done: whoever waits hears so, even when the answer could not be kept for a second asking.
-    if let Err(error) = app.finish_once(&claimed, &answer).await {
+    // Whoever waits hears what happened, even when the answer could not be kept for a second asking.
+    if let Err(error) = app.finish_once(&claimed, answer).await {
         tracing::error!(error = &error as &dyn std::error::Error, "an idempotent answer was not kept");
     }
     Ok(Response::from_parts(parts, body.into()))

@@ -1,5 +1,7 @@
 //! Whether what we lean on answers.
 
+use okt_store::Probed;
+
 use crate::App;
 
 /// One dependency by name.
@@ -7,12 +9,18 @@ use crate::App;
 pub struct Check {
     pub name: String,
     pub up: bool,
+    /// Whether nothing works without it.
+    pub required: bool,
 }
 
 impl App {
     /// Asks every dependency; an answer may be a moment old, so that a flood of probes asks no more often than one.
     pub async fn readiness(&self) -> Vec<Check> {
-        let answers = self.databases().probe().await;
-        answers.into_iter().map(|(name, up)| Check { name: format!("database:{name}"), up }).collect()
+        let check = |probed: Probed| Check {
+            name: format!("database:{}", probed.name),
+            up: probed.up,
+            required: probed.required,
+        };
+        self.databases().probe().await.into_iter().map(check).collect()
     }
 }

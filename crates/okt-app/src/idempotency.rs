@@ -1,16 +1,21 @@
 //! Requests that may arrive twice and must count once.
+//!
+//! With one key a thing is done at most once, whatever breaks: an answer is kept also when it is a failure of ours,
+//! because the failure may have come after the deed. What became of a request whose process died is not known, and
+//! said so.
 
 use std::time::Duration;
 
 use okt_model::Result;
 use okt_store::idempotency::{self, Claim};
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
-use crate::{Answer, App};
+use crate::App;
 
 /// A claimed key, to be finished or released.
 pub struct Claimed {
-    id: uuid::Uuid,
+    id: Uuid,
     principal: String,
     key: String,
 }
@@ -19,8 +24,17 @@ pub struct Claimed {
 pub enum Once {
     Run(Claimed),
     InFlight,
+    Lost,
     Mismatch,
     Again(Answer),
+}
+
+/// An answer that is kept.
+pub struct Answer {
+    pub status: u16,
+    pub content_type: Option<String>,
+    pub location: Option<String>,
+    pub body: Vec<u8>,
 }
 
 impl App {
@@ -31,8 +45,8 @@ impl App {
         hasher.update(target);
         hasher.update(body);
         let fingerprint: [u8; 32] = hasher.finalize().into();
-        // A live request ends by the write timeout; a claim older than that and a bit belongs to a dead process.
-        let lease = self.config().server.write_timeout.duration() + Duration::from_secs(5);
+        // A live request ends by the write timeout, and keeping its answer takes a moment.
+        let lease = self.config().server.write_timeout.duration() + Duration::from_secs(30);
 
         let mut conn = self.databases().acquire_system().await?;
         Ok(match idempotency::claim(&mut conn, principal, key, &fingerprint, lease).await? {
@@ -40,23 +54,35 @@ impl App {
                 Once::Run(Claimed { id, principal: principal.to_owned(), key: key.to_owned() })
             }
             Claim::InFlight => Once::InFlight,
+            Claim::Lost => Once::Lost,
             Claim::Mismatch => Once::Mismatch,
-            Claim::Answered(answer) => Once::Again(answer),
+            Claim::Answered(kept) => match self.answers().open(kept.claim.as_bytes(), &kept.sealed_body) {
+                Some(body) => Once::Again(Answer {
+                    status: kept.status,
+                    content_type: kept.content_type,
+                    location: kept.location,
+                    body,
+                }),
+                // Sealed with a secret that was changed since.
+                None => Once::Lost,
+            },
         })
     }
 
     /// Keeps the answer for whoever asks again.
-    pub async fn finish_once(&self, claimed: &Claimed, answer: &Answer) -> Result<()> {
+    pub async fn finish_once(&self, claimed: &Claimed, answer: Answer) -> Result<()> {
+        let kept = idempotency::Answer {
+            claim: claimed.id,
+            status: answer.status,
+            content_type: answer.content_type,
+            location: answer.location,
+            sealed_body: self.answers().seal(claimed.id.as_bytes(), &answer.body)?,
+        };
         let mut conn = self.databases().acquire_system().await?;
-        let kept =
-            idempotency::finish(&mut conn, claimed.id, &claimed.principal, &claimed.key, answer).await?;
-        if !kept {
-            tracing::warn!("an idempotent request outlived its claim; its answer was not kept");
-        }
-        Ok(())
+        idempotency::finish(&mut conn, &claimed.principal, &claimed.key, &kept).await
     }
 
-    /// Forgets the claim after a failure, so that the request can be tried again.
+    /// Forgets the claim of a request that did nothing.
     pub async fn release_once(&self, claimed: &Claimed) -> Result<()> {
         let mut conn = self.databases().acquire_system().await?;
         idempotency::release(&mut conn, claimed.id, &claimed.principal, &claimed.key).await

@@ -5,15 +5,17 @@
 mod health;
 mod housekeeping;
 mod idempotency;
+mod seal;
 
 use std::sync::Arc;
 
 use okt_config::Config;
 use okt_store::Databases;
 
+use crate::seal::Seal;
+
 pub use health::Check;
-pub use idempotency::{Claimed, Once};
-pub use okt_store::idempotency::Answer;
+pub use idempotency::{Answer, Claimed, Once};
 
 /// The service without its doors. Cheap to clone.
 #[derive(Clone)]
@@ -22,11 +24,15 @@ pub struct App(Arc<Inner>);
 struct Inner {
     config: Config,
     databases: Databases,
+    /// For answers that are kept to be given again.
+    answers: Seal,
 }
 
 impl App {
-    pub fn new(config: Config, databases: Databases) -> Self {
-        Self(Arc::new(Inner { config, databases }))
+    /// `secret` is the service's signing secret.
+    pub fn new(config: Config, databases: Databases, secret: &[u8]) -> Self {
+        let answers = Seal::derive(secret, "okt idempotent answers v1");
+        Self(Arc::new(Inner { config, databases, answers }))
     }
 
     pub fn config(&self) -> &Config {
@@ -35,5 +41,9 @@ impl App {
 
     pub fn databases(&self) -> &Databases {
         &self.0.databases
+    }
+
+    fn answers(&self) -> &Seal {
+        &self.0.answers
     }
 }

@@ -58,8 +58,8 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::main(load(cli.config.clone())?, args, serve::service),
         Command::Migrate(args) => migrate::main(&load(cli.config.clone())?, args),
         Command::Config(args) => {
-            let options = load_options(cli.config.clone())?;
-            config::run(args, || okt_config::load(&options, &environment()))?;
+            let (options, environment) = (load_options(cli.config.clone())?, environment()?);
+            config::run(args, || okt_config::load(&options, &environment))?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -68,7 +68,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
 /// Loads the configuration the way every command does.
 pub fn load(config: Option<PathBuf>) -> anyhow::Result<Loaded> {
     let options = load_options(config)?;
-    Ok(okt_config::load(&options, &environment())?)
+    Ok(okt_config::load(&options, &environment()?)?)
 }
 
 fn load_options(config: Option<PathBuf>) -> anyhow::Result<LoadOptions> {
@@ -78,9 +78,20 @@ fn load_options(config: Option<PathBuf>) -> anyhow::Result<LoadOptions> {
     Ok(LoadOptions { config, binary_dir, working_dir })
 }
 
-/// Variables whose name or value is not Unicode can't be ours.
-fn environment() -> BTreeMap<String, String> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
+/// A setting whose value is not text must not be passed over in silence; other programs' variables are their affair.
+fn environment() -> anyhow::Result<BTreeMap<String, String>> {
+    let mut environment = BTreeMap::new();
+    for (name, value) in std::env::vars_os() {
+        let Ok(name) = name.into_string() else { continue };
+        match value.into_string() {
+            Ok(value) => {
+                environment.insert(name, value);
+            }
+            Err(_) if okt_config::is_setting(&name) => {
+                anyhow::bail!("environment {name}: its value is not UTF-8 text")
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(environment)
 }

@@ -14,10 +14,13 @@ use okt_http::{Edge, Served};
 use okt_store::{Databases, Purpose};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::secret::signing_secret;
 use crate::telemetry::Telemetry;
+
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Args, Default)]
 pub struct ServeArgs {
@@ -87,28 +90,23 @@ async fn run(
     warn_about(&loaded.config);
     let stop = stop_signal()?;
     let secret = signing_secret(&loaded)?;
+    let secret = secret.expose().as_bytes();
     let config = loaded.config;
-
-    for report in Databases::migrate(&config).await? {
-        let (database, schema) = (&report.database, report.schema);
-        if report.migrations.is_empty() {
-            tracing::info!(database, schema, "schema is up to date");
-        } else {
-            tracing::info!(database, schema, migrations = report.migrations.len(), "schema migrated");
-        }
-    }
-    let databases = Databases::open(&config, role.purposes()).await?;
+    let databases = tokio::select! {
+        () = stop.cancelled() => return Ok(()),
+        opened = open_databases(&config, role) => opened?,
+    };
     let [first, ..] = databases.as_slice() else { anyhow::bail!("a role without a purpose") };
 
-    let edge = Edge::new(&config, secret.expose().as_bytes());
-    let app = App::new(config.clone(), first.clone());
-    let api = Api::new(app, Arc::clone(&edge), telemetry.metrics.clone());
+    let edge = Edge::new(&config, secret);
+    let app = App::new(config.clone(), first.clone(), secret);
+    let api = Api::new(app, Arc::clone(&edge), telemetry.metrics.clone(), &databases);
     let routes = if role == Role::Worker { okt_api::probes(&api).into_service() } else { service(&api)? };
 
-    let listener =
-        listen(SocketAddr::new(config.server.host, config.server.port), "server.host, server.port").await?;
+    let address = SocketAddr::new(config.server.host, config.server.port);
+    let listener = listen(address, "server.host, server.port").await?;
     tracing::info!(address = %listener.local_addr()?, role = role.name(), "listening");
-    let mut tasks = tokio::task::JoinSet::new();
+    let mut tasks = JoinSet::new();
     if let Some(address) = config.server.metrics_addr {
         let listener = listen(address, "server.metrics_addr").await?;
         tracing::info!(address = %listener.local_addr()?, "listening for metrics");
@@ -120,17 +118,36 @@ async fn run(
     let metrics = telemetry.metrics.clone();
     tasks.spawn(async move { upkeep(&metrics).await });
     if let Some(worker) = databases.iter().find(|databases| databases.purpose() == Purpose::Worker) {
-        let app = App::new(config.clone(), worker.clone());
+        let app = App::new(config.clone(), worker.clone(), secret);
         tasks.spawn(async move { app.keep_house().await });
     }
 
     okt_http::serve(listener, routes, edge, stop).await;
     tasks.shutdown().await;
-    for databases in databases {
-        databases.close().await;
+    // Whatever still holds a connection after the drain will not give it back.
+    let closing = async {
+        for databases in databases {
+            databases.close().await;
+        }
+    };
+    if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
+        tracing::warn!("not every database connection could be closed");
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Brings the databases up to date and opens the pools of this role.
+async fn open_databases(config: &Config, role: Role) -> anyhow::Result<Vec<Databases>> {
+    for report in Databases::migrate(config).await? {
+        let (database, schema) = (&report.database, report.schema);
+        if report.migrations.is_empty() {
+            tracing::info!(database, schema, "schema is up to date");
+        } else {
+            tracing::info!(database, schema, migrations = report.migrations.len(), "schema migrated");
+        }
+    }
+    Ok(Databases::open(config, role.purposes()).await?)
 }
 
 async fn listen(address: SocketAddr, key: &str) -> anyhow::Result<TcpListener> {

@@ -47,6 +47,7 @@ impl Telemetry {
             .with(exported)
             .try_init()
             .context("can't start logging")?;
+        std::panic::set_hook(Box::new(log_panic));
         Ok(Self { metrics: metrics()?, traces })
     }
 
@@ -56,6 +57,13 @@ impl Telemetry {
             tracing::warn!(%error, "the last traces could not be sent");
         }
     }
+}
+
+/// One line in the log's own format; the standard hook would write a page of plain text into it.
+fn log_panic(info: &std::panic::PanicHookInfo<'_>) {
+    let message = info.payload_as_str().unwrap_or("no message");
+    let place = info.location().map_or_else(String::new, ToString::to_string);
+    tracing::error!(message, place, "panicked");
 }
 
 fn filter(level: LevelFilter) -> EnvFilter {

@@ -40,8 +40,7 @@ pub(crate) fn expected(schema: &Value) -> String {
         Some("array") => format!("a list, each {}", expected(&schema["items"])),
         Some("object") => "a table".into(),
         _ => match format_of(schema) {
-            Some(format) if schema["x-positive"] == true => format!("{}, longer than 0s", format.expected),
-            Some(format) => format.expected.into(),
+            Some(format) => format!("{}{}", format.expected, period_range(schema)),
             None => "text".into(),
         },
     }
@@ -148,8 +147,23 @@ fn text_fits(schema: &Value, text: &str) -> bool {
     if text.is_empty() && may_be_empty {
         return true;
     }
-    let is_zero = || text.parse::<Period>().is_ok_and(Period::is_zero);
-    (format.fits)(text) && !(schema["x-positive"] == true && is_zero())
+    (format.fits)(text) && text.parse().map_or(true, |period| period_fits(schema, period))
+}
+
+/// JSON schema has no bounds for periods, so these two are our own.
+fn period_fits(schema: &Value, period: Period) -> bool {
+    let is_too_short = schema["x-positive"] == true && period.is_zero();
+    let most = schema["x-at-most"].as_str().and_then(|most| most.parse::<Period>().ok());
+    !is_too_short && most.is_none_or(|most| period <= most)
+}
+
+fn period_range(schema: &Value) -> String {
+    match (schema["x-positive"] == true, schema["x-at-most"].as_str()) {
+        (true, Some(most)) => format!(", longer than 0s and at most {most}"),
+        (true, None) => ", longer than 0s".into(),
+        (false, Some(most)) => format!(", at most {most}"),
+        (false, None) => String::new(),
+    }
 }
 
 fn format_of(schema: &Value) -> Option<&'static Format> {

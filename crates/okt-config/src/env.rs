@@ -13,15 +13,15 @@ use crate::tree::Path;
 
 /// A variable with a name of its own.
 #[derive(Clone, Copy, Debug)]
-pub struct EnvVar {
+pub(crate) struct EnvVar {
     pub name: &'static str,
-    pub path: &'static str,
-    pub kind: Kind,
+    pub(crate) path: &'static str,
+    pub(crate) kind: Kind,
 }
 
 /// How the text of a variable is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Text,
     Secret,
     Whole,
@@ -35,7 +35,7 @@ pub enum Kind {
 }
 
 /// The variables with names of their own. They beat the general form.
-pub const TABLE: &[EnvVar] = &[
+pub(crate) const TABLE: &[EnvVar] = &[
     var("SEARCH_WEB_API_KEY", "providers.search.web.api_key", Kind::Secret),
     var("SEARCH_ACADEMIC_EMAIL", "providers.search.academic.email", Kind::Text),
     var("SEARCH_ACADEMIC_API_KEY", "providers.search.academic.api_key", Kind::Secret),
@@ -68,6 +68,11 @@ pub const TABLE: &[EnvVar] = &[
 ];
 
 const GENERAL: &str = "SVC__";
+
+/// Whether a variable of this name is meant for us.
+pub fn is_setting(name: &str) -> bool {
+    name.starts_with("SVC_") || TABLE.iter().any(|known| known.name == name)
+}
 
 /// The layer of the environment. An empty variable counts as not set: that is how compose files and unit files
 /// say "nothing".

@@ -6,7 +6,7 @@ use crate::origin::Origin;
 
 /// One thing to mend.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// The setting; for a file that can't be read or parsed, the file.
     pub key: String,
     /// What is wrong with it. Never holds a secret.
@@ -33,10 +33,6 @@ impl ConfigError {
         problems.sort_by(|left, right| left.key.cmp(&right.key));
         problems.dedup();
         Self { problems }
-    }
-
-    pub fn problems(&self) -> &[Problem] {
-        &self.problems
     }
 }
 

@@ -28,11 +28,10 @@ mod tests;
 mod tree;
 mod validate;
 
-pub use env::{EnvVar, Kind, TABLE as ENV_TABLE};
-pub use error::{ConfigError, Problem};
+pub use env::is_setting;
+pub use error::ConfigError;
 pub use load::{Entry, LoadOptions, Loaded, load};
-pub use ontology::labels as ontology_labels;
-pub use origin::{Origin, Origins};
+pub use origin::Origin;
 pub use period::Period;
 pub use presets::{Contexts, CustomContext, Preset, PresetProviders, ResolutionProvider, SearchProvider};
 pub use reference::reference_page;

@@ -11,7 +11,7 @@ use crate::defaults;
 use crate::env;
 use crate::error::{ConfigError, Problem};
 use crate::layer::{self, Layer};
-use crate::origin::{Origin, Origins, Sources};
+use crate::origin::{Origin, Sources};
 use crate::sections::Config;
 use crate::tree::{self, Path};
 use crate::validate;
@@ -34,7 +34,8 @@ pub struct LoadOptions {
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub config: Config,
-    pub origins: Origins,
+    /// By key, for every effective setting.
+    origins: BTreeMap<String, Origin>,
     /// What a person should hear but need not act on. Holds no secrets.
     pub notes: Vec<String>,
     /// The directory that the configuration lives in, for files that belong beside it.
@@ -60,7 +61,7 @@ impl Loaded {
             .iter()
             .filter_map(|(key, origin)| {
                 let value = (*values.get(key)?).clone();
-                Some(Entry { key: key.to_owned(), value, origin: origin.clone() })
+                Some(Entry { key: key.clone(), value, origin: origin.clone() })
             })
             .collect()
     }
@@ -92,9 +93,10 @@ pub fn load(options: &LoadOptions, env: &BTreeMap<String, String>) -> Result<Loa
     };
     notes.extend(validate::notes(&config));
     let shown = shown(&config);
-    let origins =
-        tree::leaves(&shown).into_iter().map(|(path, _)| (path.to_string(), sources.of_value(&path)));
-    let origins = Origins::new(origins);
+    let origins = tree::leaves(&shown)
+        .into_iter()
+        .map(|(path, _)| (path.to_string(), sources.of_value(&path)))
+        .collect();
     Ok(Loaded { config, origins, notes, config_dir: places.config_dir })
 }
 

@@ -19,7 +19,7 @@ pub enum Origin {
 
 impl Origin {
     /// The place to go and mend it: `in /etc/okt/okt.toml:3`.
-    pub fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         match self {
             Self::Default => "default".into(),
             Self::File { path, line: Some(line) } => format!("in {}:{line}", path.display()),
@@ -39,25 +39,6 @@ impl fmt::Display for Origin {
             }
             Self::Environment(name) => write!(f, "environment {name}"),
         }
-    }
-}
-
-/// The origin of every effective value, in the order of the keys.
-#[derive(Clone, Debug, Default)]
-pub struct Origins(BTreeMap<String, Origin>);
-
-impl Origins {
-    pub(crate) fn new(pairs: impl IntoIterator<Item = (String, Origin)>) -> Self {
-        Self(pairs.into_iter().collect())
-    }
-
-    /// Where the value of this key came from; `None` when there is no such key.
-    pub fn get(&self, key: &str) -> Option<&Origin> {
-        self.0.get(key)
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Origin)> {
-        self.0.iter().map(|(key, origin)| (key.as_str(), origin))
     }
 }
 

@@ -35,12 +35,6 @@ impl From<Duration> for Period {
     }
 }
 
-impl From<Period> for Duration {
-    fn from(period: Period) -> Self {
-        period.0
-    }
-}
-
 /// The text is not a period.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NotAPeriod;

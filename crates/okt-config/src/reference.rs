@@ -72,8 +72,11 @@ fn kind(schema: &Value) -> String {
         Some("number") => format!("number{}", range(schema)),
         Some("array") => format!("list: {}", kind(&schema["items"])),
         _ => match schema["format"].as_str().and_then(format::find) {
-            Some(format) if schema["x-positive"] == true => format!("{}, not 0s", format.short),
-            Some(format) => format.short.into(),
+            Some(format) => {
+                let least = if schema["x-positive"] == true { ", not 0s" } else { "" };
+                let most = schema["x-at-most"].as_str().map(|most| format!(", at most {most}"));
+                format!("{}{least}{}", format.short, most.unwrap_or_default())
+            }
             None => "text".into(),
         },
     }

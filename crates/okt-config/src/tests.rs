@@ -21,7 +21,7 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        for dir in ["bin", "work", "etc"] {
+        for dir in ["bin", "here", "etc"] {
             fs::create_dir(root.path().join(dir)).unwrap();
         }
         Self { root, config: None, env: BTreeMap::new() }
@@ -30,7 +30,7 @@ impl Place {
     /// A place whose override file has this text.
     fn with(text: &str) -> Self {
         let place = Self::new();
-        place.write("work/okt.toml", text);
+        place.write("here/okt.toml", text);
         place
     }
 
@@ -51,7 +51,7 @@ impl Place {
         let options = LoadOptions {
             config: self.config.clone(),
             binary_dir: self.path("bin"),
-            working_dir: self.path("work"),
+            working_dir: self.path("here"),
         };
         load(&options, &self.env)
     }
@@ -63,8 +63,9 @@ impl Place {
     }
 
     fn origin(&self, key: &str) -> String {
-        let loaded = self.load().unwrap_or_else(|error| panic!("{error}"));
-        loaded.origins.get(key).unwrap_or_else(|| panic!("no {key}")).to_string()
+        let entries = self.load().unwrap_or_else(|error| panic!("{error}")).entries();
+        let entry = entries.into_iter().find(|entry| entry.key == key);
+        entry.unwrap_or_else(|| panic!("no {key}")).origin.to_string()
     }
 }
 

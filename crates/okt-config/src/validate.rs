@@ -7,6 +7,7 @@ mod presets;
 mod providers;
 mod timeouts;
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path as FilePath;
 
 use crate::sections::Config;
@@ -39,7 +40,9 @@ pub(crate) fn breaches(config: &Config, is_file: &dyn Fn(&FilePath) -> bool) -> 
 
 /// What is allowed, but should be said.
 pub(crate) fn notes(config: &Config) -> Vec<String> {
-    accounts::notes(config)
+    let mut notes = accounts::notes(config);
+    notes.extend(databases::notes(config));
+    notes
 }
 
 #[derive(Default)]
@@ -69,9 +72,21 @@ fn no_such<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>)
     format!("no {what} is named {name:?}{}", suggest::did_you_mean(suggest::closest(name, known)))
 }
 
+/// Whether a host as it stands in an address, with brackets around IPv6, is this machine.
+fn is_loopback(host: &str) -> bool {
+    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    ip.map_or_else(
+        |_| {
+            let name = host.to_ascii_lowercase();
+            name == "localhost" || name.ends_with(".localhost")
+        },
+        |ip| ip.to_canonical().is_loopback(),
+    )
+}
+
 fn server(config: &Config, found: &mut Breaches) {
     let server = &config.server;
-    let same = |metrics: &std::net::SocketAddr| metrics.port() == server.port && metrics.ip() == server.host;
+    let same = |metrics: &SocketAddr| metrics.port() == server.port && metrics.ip() == server.host;
     if server.port != 0 && server.metrics_addr.as_ref().is_some_and(same) {
         found.between(
             "server.metrics_addr",

@@ -1,20 +1,28 @@
-//! What every request meets before its handler: room, rate, gate, time.
+//! What every request meets before its handler: room, gate, rate, body, time.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use http::header;
+use http_body::Body as _;
 use okt_config::{Config, Mode};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 
 use crate::address::ClientAddress;
+use crate::body;
 use crate::cursor::CursorKey;
+use crate::observe::RequestId;
 use crate::problem::{Code, Problem};
-use crate::rate::{Allowance, PerMinute};
+use crate::rate::{Allowance, Exhausted, PerMinute};
 use crate::routes::{Gate, Guard};
 
 /// Who a request is counted against: `user:…`, `key:…`.
@@ -27,12 +35,24 @@ pub struct Edge {
     pub(crate) cursor_key: CursorKey,
     /// Told to clients whose links are https, so that they never fall back to plain http.
     pub(crate) strict_transport: bool,
-    in_flight: Semaphore,
+    /// Work that outlives its connection; the drain waits for it.
+    pub(crate) detached: TaskTracker,
+    working: Arc<Semaphore>,
+    /// Apart from `working`, so that bodies which drip in slowly take no room from requests that have none.
+    reading: Arc<Semaphore>,
     by_address: PerMinute<IpAddr>,
     by_principal: PerMinute<Principal>,
+    /// Addresses that used up their allowance by sending credentials that are none.
+    guessing: Exhausted<IpAddr>,
     /// In development a whole test suite comes from 127.0.0.1; limits per address would only get in its way.
     loopback_is_unlimited: bool,
     draining: AtomicBool,
+}
+
+/// A place among the requests that are worked on; given back when the last clone is dropped.
+#[derive(Clone)]
+struct Room {
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
 impl Edge {
@@ -43,9 +63,12 @@ impl Edge {
             server: config.server.clone(),
             cursor_key: CursorKey::derive(secret),
             strict_transport: issuer.is_some_and(|url| url.scheme() == "https"),
-            in_flight: Semaphore::new(config.server.max_in_flight),
+            detached: TaskTracker::new(),
+            working: Arc::new(Semaphore::new(config.server.max_in_flight)),
+            reading: Arc::new(Semaphore::new(config.server.max_in_flight)),
             by_address: PerMinute::new(config.rate_limits.anonymous_per_minute),
             by_principal: PerMinute::new(config.rate_limits.api_per_minute),
+            guessing: Exhausted::default(),
             loopback_is_unlimited: config.mode == Mode::Development && issuer.is_none(),
             draining: AtomicBool::new(false),
         })
@@ -67,14 +90,48 @@ impl Edge {
             minute.tick().await;
             self.by_address.forget_idle();
             self.by_principal.forget_idle();
+            self.guessing.forget_over();
         }
     }
 
-    fn take_by_address(&self, address: ClientAddress) -> Result<Option<Allowance>, Allowance> {
-        if self.loopback_is_unlimited && address.0.is_loopback() {
+    /// What work for this request needs to go on without its connection.
+    pub fn ticket(request: &Request) -> Ticket {
+        let extensions = request.extensions();
+        let tracker = extensions.get::<Arc<Self>>().map(|edge| edge.detached.clone());
+        Ticket {
+            room: extensions.get().cloned(),
+            id: extensions.get().cloned(),
+            tracker: tracker.unwrap_or_default(),
+        }
+    }
+
+    fn take_by_address(&self, address: IpAddr) -> Result<Option<Allowance>, Allowance> {
+        if self.loopback_is_unlimited && address.is_loopback() {
             return Ok(None);
         }
-        self.by_address.take(&address.0)
+        self.by_address.take(&address)
+    }
+}
+
+/// Lets work outlive its connection without leaving the house: it keeps the request's room and id, and the drain
+/// waits for it.
+pub struct Ticket {
+    room: Option<Room>,
+    id: Option<RequestId>,
+    tracker: TaskTracker,
+}
+
+impl Ticket {
+    pub fn go_on<T: Send + 'static>(self, work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+        let Self { room, id, tracker } = self;
+        let work = async move {
+            let _room = room;
+            match id {
+                Some(id) => id.scope(work).await,
+                None => work.await,
+            }
+        };
+        tracker.spawn(work.in_current_span())
     }
 }
 
@@ -86,7 +143,8 @@ pub(crate) struct Door<S> {
     pub(crate) guard: Guard,
 }
 
-/// The one way in. The order is the cheapest refusal first: nothing is looked up for a request that is shed.
+/// The one way in. The order is the cheapest refusal first: nothing is looked up for a request that is shed, and no
+/// body is read for a caller who may not pass.
 pub(crate) async fn enter<S: Gate>(
     State(door): State<Door<S>>,
     mut request: Request,
@@ -100,42 +158,16 @@ pub(crate) async fn enter<S: Gate>(
     if door.guard == Guard::Probe {
         return run(edge, request, next).await;
     }
-
-    let Ok(_room) = edge.in_flight.try_acquire() else {
-        metrics::counter!("okt_http_shed_total").increment(1);
-        return Problem::new(Code::Overloaded, "the service is at its limit of concurrent requests")
-            .into_response();
-    };
-
-    let address = ClientAddress::of(request.headers(), request.extensions(), &edge.server.trusted_proxies);
-    request.extensions_mut().insert(address);
-    let (mut parts, body) = request.into_parts();
-    let admitted = door.gate.admit(door.guard, &mut parts).await;
-    // A refused credential counts against the address, so that guessing is as slow as anonymous use.
-    let taken = match &admitted {
-        Ok(Some(principal)) => edge.by_principal.take(principal),
-        Ok(None) => edge.take_by_address(address),
-        Err(problem) if problem.code() == Code::Unauthenticated => edge.take_by_address(address),
-        Err(_) => Ok(None),
-    };
-    let allowance = match taken {
-        Ok(allowance) => allowance,
-        Err(exhausted) => {
-            let mut response = Problem::new(Code::RateLimited, "this caller sends too many requests")
-                .retry_after(exhausted.wait)
-                .into_response();
-            exhausted.write(response.headers_mut());
-            return response;
-        }
-    };
+    let (admitted, allowance) = admit(&door, request).await;
     let mut response = match admitted {
-        Ok(principal) => {
-            if let Some(principal) = principal {
-                parts.extensions.insert(principal);
+        Ok((request, room)) => match read_body(edge, request, room).await {
+            Ok((mut request, room)) => {
+                request.extensions_mut().insert(room);
+                run(edge, request, next).await
             }
-            run(edge, Request::from_parts(parts, body), next).await
-        }
-        Err(problem) => problem.into_response(),
+            Err(refused) => refused.into_response(),
+        },
+        Err(refused) => refused.into_response(),
     };
     if let Some(allowance) = allowance {
         allowance.write(response.headers_mut());
@@ -143,11 +175,86 @@ pub(crate) async fn enter<S: Gate>(
     response
 }
 
+/// Room, gate and rate. The allowance is told to the caller whatever comes of the request.
+async fn admit<S: Gate>(
+    door: &Door<S>,
+    mut request: Request,
+) -> (Result<(Request, Room), Problem>, Option<Allowance>) {
+    let edge = &door.edge;
+    let room = match take_room(&edge.working) {
+        Ok(room) => room,
+        Err(refused) => return (Err(refused), None),
+    };
+    let address = ClientAddress::of(request.headers(), request.extensions(), &edge.server.trusted_proxies);
+    request.extensions_mut().insert(address);
+    let address = subscriber(address.0);
+    // Before anything is looked up, or a guess from an exhausted address would still tell right from wrong.
+    if request.headers().contains_key(header::AUTHORIZATION)
+        && let Some(allowance) = edge.guessing.wait(&address)
+    {
+        return (Err(too_many(allowance)), Some(allowance));
+    }
+
+    let (mut parts, body) = request.into_parts();
+    let admitted = door.gate.admit(door.guard, &mut parts).await;
+    let taken = match &admitted {
+        Ok(Some(principal)) => edge.by_principal.take(principal),
+        Ok(None) => edge.take_by_address(address),
+        Err(problem) if problem.code() == Code::Unauthenticated => {
+            edge.take_by_address(address).inspect_err(|exhausted| edge.guessing.add(address, *exhausted))
+        }
+        Err(_) => Ok(None),
+    };
+    match (taken, admitted) {
+        (Err(exhausted), _) => (Err(too_many(exhausted)), Some(exhausted)),
+        (Ok(allowance), Err(problem)) => (Err(problem), allowance),
+        (Ok(allowance), Ok(principal)) => {
+            if let Some(principal) = principal {
+                parts.extensions.insert(principal);
+            }
+            (Ok((Request::from_parts(parts, body), room)), allowance)
+        }
+    }
+}
+
+/// Reads a body before the work begins. Reading takes a place of its own, not among the requests that are worked on.
+async fn read_body(edge: &Edge, request: Request, room: Room) -> Result<(Request, Room), Problem> {
+    if request.body().is_end_stream() {
+        return Ok((request, room));
+    }
+    drop(room);
+    let reading = take_room(&edge.reading)?;
+    let (parts, body) = request.into_parts();
+    let bytes = body::read(edge, &parts.headers, body).await?;
+    drop(reading);
+    Ok((Request::from_parts(parts, Body::from(bytes)), take_room(&edge.working)?))
+}
+
 async fn run(edge: &Edge, request: Request, next: Next) -> Response {
+    let room = request.extensions().get::<Room>().cloned();
     let limit = edge.server.write_timeout.duration();
-    match tokio::time::timeout(limit, next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => Problem::timed_out(limit).into_response(),
+    let response = tokio::time::timeout(limit, next.run(request)).await;
+    drop(room);
+    response.unwrap_or_else(|_| Problem::timed_out(limit).into_response())
+}
+
+fn take_room(semaphore: &Arc<Semaphore>) -> Result<Room, Problem> {
+    let permit = Arc::clone(semaphore).try_acquire_owned().map_err(|_| {
+        metrics::counter!("okt_http_shed_total").increment(1);
+        Problem::new(Code::Overloaded, "the service is at its limit of concurrent requests")
+    })?;
+    Ok(Room { _permit: Arc::new(permit) })
+}
+
+fn too_many(exhausted: Allowance) -> Problem {
+    Problem::new(Code::RateLimited, "this caller sends too many requests").retry_after(exhausted.wait)
+}
+
+/// What one subscriber has: an IPv4 address, or an IPv6 network of which every address is theirs.
+fn subscriber(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
     }
 }
 
@@ -162,4 +269,20 @@ fn check_address(edge: &Edge, request: &Request) -> Result<(), Problem> {
         return Err(Problem::new(Code::Malformed, "the address contains a NUL character"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subscriber_is_an_ipv4_address_or_an_ipv6_network() {
+        for (address, expected) in [
+            ("192.0.2.1", "192.0.2.1"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("2001:db8:1:2:ffff::", "2001:db8:1:2::"),
+        ] {
+            assert_eq!(subscriber(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap());
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! refusal is a line in `problem.rs`; a new limit is a step in `edge.rs`.
 
 mod address;
+mod body;
 mod cursor;
 mod edge;
 mod extract;
@@ -15,9 +16,8 @@ mod routes;
 mod server;
 
 pub use address::ClientAddress;
-pub use edge::{Edge, Principal};
-pub use extract::{Json, Path, Query, RawJson};
-pub use observe::RequestId;
+pub use edge::{Edge, Principal, Ticket};
+pub use extract::{Json, Path, Query};
 pub use page::{Page, PageRequest};
 pub use problem::{Code, Problem, ProblemBody};
 pub use routes::{Gate, Guard, Line, Routes, Served, problem_response};

@@ -60,6 +60,8 @@ codes! {
         "Use the existing one or choose another name.";
     IdempotencyInFlight = "idempotency_in_flight", CONFLICT, "Same request still running",
         "The first request with this Idempotency-Key has not finished; ask again after `Retry-After` seconds.";
+    IdempotencyLost = "idempotency_lost", CONFLICT, "Nobody knows what became of the first request",
+        "The process that ran it ended before it answered. Look whether it was done; if not, use a fresh Idempotency-Key.";
     TooLarge = "too_large", PAYLOAD_TOO_LARGE, "Body too large",
         "Send a smaller body; `detail` names the limit.";
     UriTooLong = "uri_too_long", URI_TOO_LONG, "Address too long",
@@ -75,11 +77,11 @@ codes! {
     Internal = "internal", INTERNAL_SERVER_ERROR, "Internal error",
         "A fault of ours; report it with `request_id`.";
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Something we need does not answer",
-        "Nothing was lost; try again after `Retry-After` seconds.";
+        "Try again after `Retry-After` seconds; when the request creates something, look first whether it was done.";
     Overloaded = "overloaded", SERVICE_UNAVAILABLE, "Too busy right now",
         "Nothing was done; try again after `Retry-After` seconds.";
     TimedOut = "timed_out", SERVICE_UNAVAILABLE, "Took too long",
-        "Try again after `Retry-After` seconds, with an Idempotency-Key when the request creates something.";
+        "It may still have been done. Look before you send it again.";
 }
 
 /// A refusal on its way out.
@@ -128,6 +130,7 @@ impl From<Error> for Problem {
             Error::AlreadyExists(_) => Self::new(Code::AlreadyExists, detail),
             Error::Invalid(errors) => Self { errors, ..Self::new(Code::Invalid, detail) },
             Error::Unavailable { cause, .. } => Self::new(Code::Unavailable, detail).caused_by(cause),
+            Error::Operator(message) => Self::new(Code::Internal, "internal error").caused_by(message.into()),
             Error::Internal(cause) => Self::new(Code::Internal, detail).caused_by(cause),
         }
     }

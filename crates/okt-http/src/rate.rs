@@ -1,8 +1,10 @@
 //! Token buckets per key. Each process counts for itself: N processes behind a balancer let N times as much through.
 
+use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroU32;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
@@ -25,6 +27,9 @@ pub(crate) struct Allowance {
     pub(crate) wait: u64,
 }
 
+/// Keys that have nothing left for a while.
+pub(crate) struct Exhausted<K>(Mutex<HashMap<K, (Instant, Allowance)>>);
+
 impl<K: Hash + Eq + Clone> PerMinute<K> {
     pub(crate) fn new(limit: u32) -> Self {
         let limiter = NonZeroU32::new(limit)
@@ -34,9 +39,7 @@ impl<K: Hash + Eq + Clone> PerMinute<K> {
 
     /// Takes one token of `key`; `Err` when there is none.
     pub(crate) fn take(&self, key: &K) -> Result<Option<Allowance>, Allowance> {
-        let Some(limiter) = &self.limiter else {
-            return Ok(None);
-        };
+        let Some(limiter) = &self.limiter else { return Ok(None) };
         match limiter.check_key(key) {
             Ok(state) => Ok(Some(Allowance {
                 limit: self.limit,
@@ -44,8 +47,7 @@ impl<K: Hash + Eq + Clone> PerMinute<K> {
                 wait: 0,
             })),
             Err(not_until) => {
-                let wait = not_until.wait_time_from(DefaultClock::default().now());
-                let wait = (wait + Duration::from_millis(999)).as_secs().max(1);
+                let wait = whole_seconds(not_until.wait_time_from(DefaultClock::default().now()));
                 Err(Allowance { limit: self.limit, remaining: 0, wait })
             }
         }
@@ -60,10 +62,45 @@ impl<K: Hash + Eq + Clone> PerMinute<K> {
     }
 }
 
+impl<K> Default for Exhausted<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Hash + Eq> Exhausted<K> {
+    pub(crate) fn add(&self, key: K, allowance: Allowance) {
+        let until = Instant::now() + Duration::from_secs(allowance.wait);
+        self.entries().insert(key, (until, allowance));
+    }
+
+    /// What is left of the wait of `key`, if anything.
+    pub(crate) fn wait(&self, key: &K) -> Option<Allowance> {
+        let entries = self.entries();
+        let (until, allowance) = entries.get(key)?;
+        let left = until.checked_duration_since(Instant::now())?;
+        Some(Allowance { wait: whole_seconds(left), ..*allowance })
+    }
+
+    pub(crate) fn forget_over(&self) {
+        let now = Instant::now();
+        self.entries().retain(|_, (until, _)| *until > now);
+    }
+
+    fn entries(&self) -> MutexGuard<'_, HashMap<K, (Instant, Allowance)>> {
+        // Nothing is half-done in the map when a thread panics.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Allowance {
     pub(crate) fn write(self, headers: &mut HeaderMap) {
         headers.insert("ratelimit-limit", HeaderValue::from(self.limit));
         headers.insert("ratelimit-remaining", HeaderValue::from(self.remaining));
         headers.insert("ratelimit-reset", HeaderValue::from(self.wait));
     }
+}
+
+fn whole_seconds(wait: Duration) -> u64 {
+    (wait + Duration::from_millis(999)).as_secs().max(1)
 }

@@ -191,13 +191,7 @@ pub fn problem_response(status: StatusCode) -> utoipa::openapi::Response {
         .build()
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape CatchPanicLayer asks for")]
-fn panicked(payload: Box<dyn std::any::Any + Send>) -> Response {
-    let message = payload
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message");
-    tracing::error!(panic = message, "handler panicked");
+/// What happened was logged by the panic hook; the payload is for it alone.
+fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
     Problem::new(Code::Internal, "internal error").into_response()
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, Request};
@@ -45,24 +46,46 @@ pub async fn serve(listener: TcpListener, service: Served, edge: Arc<Edge>, stop
             accepted = accepted => accepted,
         };
         let service = service.0.clone();
+        let spoke = Arc::new(AtomicBool::new(false));
+        let heard = Arc::clone(&spoke);
         let answer = service_fn(move |request: hyper::Request<Incoming>| {
+            heard.store(true, Ordering::Relaxed);
             let mut request: Request = request.map(axum::body::Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));
             service.clone().oneshot(request)
         });
         let connection = http.serve_connection(TokioIo::new(stream), answer).into_owned();
         let connection = graceful.watch(connection);
+        let silence = edge.server.header_timeout.duration();
         tokio::spawn(async move {
             let _permit = permit;
-            if let Err(error) = connection.await {
-                tracing::debug!(error, "connection ended early");
+            // The library's own limit begins with the first line; until then a connection that says nothing would
+            // hold its place for ever.
+            let silent = async {
+                tokio::time::sleep(silence).await;
+                if spoke.load(Ordering::Relaxed) {
+                    std::future::pending::<()>().await;
+                }
+            };
+            tokio::select! {
+                ended = connection => {
+                    if let Err(error) = ended {
+                        tracing::debug!(error, "connection ended early");
+                    }
+                }
+                () = silent => tracing::debug!("connection without a request was closed"),
             }
         });
     }
 
     drop(listener);
     let limit = edge.server.drain_timeout.duration();
-    if tokio::time::timeout(limit, graceful.shutdown()).await.is_err() {
+    let finished = async {
+        graceful.shutdown().await;
+        edge.detached.close();
+        edge.detached.wait().await;
+    };
+    if tokio::time::timeout(limit, finished).await.is_err() {
         tracing::warn!(
             limit_s = limit.as_secs(),
             "requests still running at the end of the drain were cut off"

@@ -28,6 +28,10 @@ pub enum Error {
         cause: Cause,
     },
 
+    /// Something that the operator has to put right, in words for them; callers hear of an internal error.
+    #[error("{0}")]
+    Operator(String),
+
     #[error("internal error")]
     Internal(#[source] Cause),
 }

@@ -18,6 +18,8 @@ pub enum Claim {
     Ours(Uuid),
     /// The same request runs elsewhere.
     InFlight,
+    /// The same request was begun, and whoever ran it is gone: nobody knows what became of it.
+    Lost,
     /// The key was used for another request.
     Mismatch,
     /// The same request was answered.
@@ -27,14 +29,17 @@ pub enum Claim {
 /// The answer that is given again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
+    /// Of the claim it was kept under.
+    pub claim: Uuid,
     pub status: u16,
     pub content_type: Option<String>,
     pub location: Option<String>,
-    pub body: Vec<u8>,
+    /// Sealed: an answer may hold what is shown only once, such as a key.
+    pub sealed_body: Vec<u8>,
 }
 
-/// Claims the key for the request with this fingerprint. A claim older than `lease` belongs to a process that died:
-/// the same request may take it over.
+/// Claims the key for the request with this fingerprint. A claim is never handed to a second request within
+/// [`KEPT`]: what one key stands for is done at most once. One that is unfinished after `lease` counts as lost.
 #[tracing::instrument(name = "db.idempotency_keys.claim", skip_all)]
 pub async fn claim(
     conn: &mut PgConnection,
@@ -48,16 +53,13 @@ pub async fn claim(
          VALUES ($1, $2, $3, gen_random_uuid(), clock_timestamp())
          ON CONFLICT (principal, key) DO UPDATE
             SET fingerprint = excluded.fingerprint, claim = excluded.claim, claimed_at = excluded.claimed_at,
-                status = NULL, content_type = NULL, location = NULL, body = NULL
+                status = NULL, content_type = NULL, location = NULL, sealed_body = NULL
           WHERE k.claimed_at < clock_timestamp() - make_interval(secs => $4)
-             OR (k.status IS NULL AND k.fingerprint = excluded.fingerprint
-                 AND k.claimed_at < clock_timestamp() - make_interval(secs => $5))
          RETURNING claim",
         principal,
         key,
         fingerprint,
         KEPT.as_secs_f64(),
-        lease.as_secs_f64(),
     )
     .fetch_optional(&mut *conn)
     .await
@@ -67,61 +69,56 @@ pub async fn claim(
     }
 
     let row = sqlx::query!(
-        "SELECT fingerprint, status, content_type, location, body
-           FROM okt_system.idempotency_keys
-          WHERE principal = $1 AND key = $2",
+        r#"SELECT claim, fingerprint, status, content_type, location, sealed_body,
+                  claimed_at < clock_timestamp() - make_interval(secs => $3) AS "stale!"
+             FROM okt_system.idempotency_keys
+            WHERE principal = $1 AND key = $2"#,
         principal,
         key,
+        lease.as_secs_f64(),
     )
     .fetch_optional(conn)
     .await
     .map_err(from_sqlx)?;
-    // A row that vanished in between was released: its request failed, and asking again is right.
-    let Some(row) = row else {
-        return Ok(Claim::InFlight);
-    };
+    // A row that vanished in between was released: nothing was done, and asking again is right.
+    let Some(row) = row else { return Ok(Claim::InFlight) };
     if row.fingerprint != fingerprint {
         return Ok(Claim::Mismatch);
     }
     let Some(status) = row.status else {
-        return Ok(Claim::InFlight);
+        return Ok(if row.stale { Claim::Lost } else { Claim::InFlight });
     };
     Ok(Claim::Answered(Answer {
+        claim: row.claim,
         status: u16::try_from(status).unwrap_or(200),
         content_type: row.content_type,
         location: row.location,
-        body: row.body.unwrap_or_default(),
+        sealed_body: row.sealed_body.unwrap_or_default(),
     }))
 }
 
-/// Keeps the answer; false when the claim was taken over meanwhile.
+/// Keeps the answer of a claim.
 #[tracing::instrument(name = "db.idempotency_keys.finish", skip_all)]
-pub async fn finish(
-    conn: &mut PgConnection,
-    claim: Uuid,
-    principal: &str,
-    key: &str,
-    answer: &Answer,
-) -> Result<bool> {
-    let done = sqlx::query!(
+pub async fn finish(conn: &mut PgConnection, principal: &str, key: &str, answer: &Answer) -> Result<()> {
+    sqlx::query!(
         "UPDATE okt_system.idempotency_keys
-            SET status = $4, content_type = $5, location = $6, body = $7
+            SET status = $4, content_type = $5, location = $6, sealed_body = $7
           WHERE principal = $1 AND key = $2 AND claim = $3",
         principal,
         key,
-        claim,
+        answer.claim,
         i16::try_from(answer.status).unwrap_or(i16::MAX),
         answer.content_type,
         answer.location,
-        answer.body,
+        answer.sealed_body,
     )
     .execute(conn)
     .await
     .map_err(from_sqlx)?;
-    Ok(done.rows_affected() == 1)
+    Ok(())
 }
 
-/// Gives the key back after a failure, so that the request may be tried again at once.
+/// Gives the key back when nothing was done, so that the request may be tried again at once.
 #[tracing::instrument(name = "db.idempotency_keys.release", skip_all)]
 pub async fn release(conn: &mut PgConnection, claim: Uuid, principal: &str, key: &str) -> Result<()> {
     sqlx::query!(

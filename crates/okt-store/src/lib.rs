@@ -9,7 +9,11 @@ mod databases;
 mod error;
 pub mod idempotency;
 mod migrate;
+mod places;
+mod probes;
 
-pub use databases::{Databases, Purpose, Usage, connect_options};
+pub use databases::{Databases, Purpose, Usage};
 pub use error::from_sqlx;
-pub use migrate::{Report, Schema, migrate, pending};
+pub use migrate::{Report, Schema};
+pub use places::connect_options;
+pub use probes::Probed;

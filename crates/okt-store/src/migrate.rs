@@ -5,10 +5,11 @@ use std::time::Duration;
 use okt_model::{Error, Result};
 use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::databases::SERVICE_ROLE;
 use crate::error::from_sqlx;
+use crate::places::connect;
 
 /// What lives together and may live apart from the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,12 +65,18 @@ const LOCK_TIMEOUT: &str = "3s";
 const ATTEMPTS: u32 = 20;
 
 /// Applies what is missing in one database.
-pub async fn migrate(name: &str, options: &PgConnectOptions, schemas: &[Schema]) -> Result<Vec<Report>> {
-    let mut conn = options.connect().await.map_err(from_sqlx)?;
-    // Waiting for the other migrator is right, however long it takes.
-    execute(&mut conn, "SET lock_timeout = 0").await?;
-    execute(&mut conn, &format!("SELECT pg_advisory_lock({LOCK})")).await?;
-    execute(&mut conn, &format!("SET lock_timeout = '{LOCK_TIMEOUT}'")).await?;
+pub(crate) async fn migrate(
+    name: &str,
+    options: &PgConnectOptions,
+    schemas: &[Schema],
+) -> Result<Vec<Report>> {
+    let mut conn = connect(options).await?;
+    execute(&mut conn, &format!("SET statement_timeout = 0; SET lock_timeout = '{LOCK_TIMEOUT}'")).await?;
+    // Asked again and again, not waited for: a session that waits inside of a statement holds a snapshot, and an
+    // index that is built concurrently by the one who has the lock would wait for it in turn.
+    while !take_lock(&mut conn).await? {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 
     let mut reports = Vec::new();
     for schema in schemas {
@@ -79,22 +86,29 @@ pub async fn migrate(name: &str, options: &PgConnectOptions, schemas: &[Schema])
         }
         reports.push(Report { database: name.to_owned(), schema: schema.name(), migrations });
     }
-    let changed = reports.iter().any(|report| !report.migrations.is_empty());
-    prepare_service_role(&mut conn, schemas, changed).await?;
+    prepare_service_role(&mut conn, schemas).await?;
     // Closing the session gives the lock back too; waiting for it makes the order visible to the next one.
     conn.close().await.map_err(from_sqlx)?;
     Ok(reports)
 }
 
 /// What [`migrate`] would apply; changes nothing.
-pub async fn pending(name: &str, options: &PgConnectOptions, schemas: &[Schema]) -> Result<Vec<Report>> {
-    let mut conn = options.connect().await.map_err(from_sqlx)?;
+pub(crate) async fn pending(
+    name: &str,
+    options: &PgConnectOptions,
+    schemas: &[Schema],
+) -> Result<Vec<Report>> {
+    let mut conn = connect(options).await?;
     let mut reports = Vec::new();
     for schema in schemas {
         let migrations = missing(&mut conn, *schema).await?;
         reports.push(Report { database: name.to_owned(), schema: schema.name(), migrations });
     }
     Ok(reports)
+}
+
+async fn take_lock(conn: &mut PgConnection) -> Result<bool> {
+    sqlx::query_scalar("SELECT pg_try_advisory_lock($1)").bind(LOCK).fetch_one(conn).await.map_err(from_sqlx)
 }
 
 async fn missing(conn: &mut PgConnection, schema: Schema) -> Result<Vec<String>> {
@@ -110,7 +124,7 @@ async fn missing(conn: &mut PgConnection, schema: Schema) -> Result<Vec<String>>
     for migration in migrator.iter() {
         let found = applied.iter().find(|a| a.version == migration.version);
         if found.is_some_and(|a| a.checksum != migration.checksum) {
-            return Err(Error::internal(format!(
+            return Err(Error::Operator(format!(
                 "migration {} of {} was changed after it had been applied; restore its file and add a new one",
                 migration.version,
                 schema.name(),
@@ -147,9 +161,9 @@ async fn apply(conn: &mut PgConnection, schema: Schema) -> Result<()> {
 /// PostgreSQL lets superusers past row-level security. When we log in as one, the service works as a role that can't
 /// pass; this makes the role and gives it the rows, not the tables. An ordinary owner needs no second role, because
 /// the policies are forced on owners.
-async fn prepare_service_role(conn: &mut PgConnection, schemas: &[Schema], changed: bool) -> Result<()> {
-    let (passes, exists): (bool, bool) = sqlx::query_as(
-        "SELECT rolsuper OR rolbypassrls, EXISTS (SELECT FROM pg_roles WHERE rolname = $1)
+async fn prepare_service_role(conn: &mut PgConnection, schemas: &[Schema]) -> Result<()> {
+    let (superuser, passes, exists): (bool, bool, bool) = sqlx::query_as(
+        "SELECT rolsuper, rolsuper OR rolbypassrls, EXISTS (SELECT FROM pg_roles WHERE rolname = $1)
            FROM pg_roles WHERE rolname = current_user",
     )
     .bind(SERVICE_ROLE)
@@ -159,6 +173,32 @@ async fn prepare_service_role(conn: &mut PgConnection, schemas: &[Schema], chang
     if !passes {
         return Ok(());
     }
+    let taken_on = take_on_role(conn, superuser, exists).await;
+    taken_on.map_err(|error| {
+        Error::Operator(format!(
+            "the login may pass row-level security but not take on the role {SERVICE_ROLE}: let it own the \
+             database without BYPASSRLS, or have an administrator create the role and grant it ({})",
+            std::error::Error::source(&error).map_or_else(String::new, ToString::to_string),
+        ))
+    })?;
+    for schema in schemas {
+        if lacks_grants(conn, schema.name()).await? {
+            let schema = schema.name();
+            let statements = [
+                format!("GRANT USAGE ON SCHEMA {schema} TO {SERVICE_ROLE}"),
+                format!(
+                    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {SERVICE_ROLE}"
+                ),
+                format!("REVOKE INSERT, UPDATE, DELETE ON {schema}.migrations FROM {SERVICE_ROLE}"),
+                format!("GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {SERVICE_ROLE}"),
+            ];
+            execute(conn, &statements.join("; ")).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn take_on_role(conn: &mut PgConnection, superuser: bool, exists: bool) -> Result<()> {
     if !exists {
         // Roles belong to the whole server: another database's migrator may be making the same one right now.
         execute(
@@ -170,28 +210,28 @@ async fn prepare_service_role(conn: &mut PgConnection, schemas: &[Schema], chang
         )
         .await?;
     }
-    for schema in schemas {
-        let schema = schema.name();
-        let granted: bool = sqlx::query_scalar("SELECT has_schema_privilege($1, $2, 'USAGE')")
-            .bind(SERVICE_ROLE)
-            .bind(schema)
-            .fetch_one(&mut *conn)
-            .await
-            .map_err(from_sqlx)?;
-        if granted && !changed {
-            continue;
-        }
-        let statements = [
-            format!("GRANT USAGE ON SCHEMA {schema} TO {SERVICE_ROLE}"),
-            format!(
-                "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {SERVICE_ROLE}"
-            ),
-            format!("REVOKE INSERT, UPDATE, DELETE ON {schema}.migrations FROM {SERVICE_ROLE}"),
-            format!("GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {SERVICE_ROLE}"),
-        ];
-        execute(conn, &statements.join("; ")).await?;
+    if !superuser {
+        execute(conn, &format!("GRANT {SERVICE_ROLE} TO CURRENT_USER")).await?;
     }
     Ok(())
+}
+
+/// Asked of the catalogue every time: whoever made a table may have died before granting it.
+async fn lacks_grants(conn: &mut PgConnection, schema: &str) -> Result<bool> {
+    sqlx::query_scalar(
+        "SELECT NOT has_schema_privilege($1, $2, 'USAGE') OR EXISTS (
+                SELECT FROM pg_class c
+                 WHERE c.relnamespace = $2::regnamespace AND c.relname <> 'migrations'
+                   AND CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege($1, c.oid, 'USAGE')
+                                      WHEN 'r' THEN NOT has_table_privilege($1, c.oid, 'DELETE')
+                                      WHEN 'p' THEN NOT has_table_privilege($1, c.oid, 'DELETE')
+                                      ELSE false END)",
+    )
+    .bind(SERVICE_ROLE)
+    .bind(schema)
+    .fetch_one(conn)
+    .await
+    .map_err(from_sqlx)
 }
 
 #[expect(

@@ -1,6 +1,6 @@
 //! A service inside of the test's own process, behind a real listener.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use metrics_exporter_prometheus::PrometheusBuilder;
 use okt_api::Api;
@@ -8,11 +8,14 @@ use okt_app::App;
 use okt_http::{Edge, Served};
 use okt_store::{Databases, Purpose};
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{self, Answer};
 use crate::db::{TestDatabase, run};
 use crate::notes;
+
+const SECRET: &[u8] = b"a secret that is long enough for tests";
 
 pub struct TestService {
     pub url: String,
@@ -20,6 +23,7 @@ pub struct TestService {
     pub database: TestDatabase,
     client: reqwest::Client,
     stop: CancellationToken,
+    served: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl TestService {
@@ -37,17 +41,17 @@ impl TestService {
         let database = TestDatabase::migrated().await;
         run(&mut database.connect().await, notes::TABLE).await;
         let config = database.config(settings);
-        let databases =
-            Databases::open(&config, &[Purpose::Api]).await.expect("the databases open").remove(0);
-        let edge = Edge::new(&config, b"a secret that is long enough for tests");
+        let databases = Databases::open(&config, &[Purpose::Api]).await.expect("the databases open");
+        let edge = Edge::new(&config, SECRET);
         let metrics = PrometheusBuilder::new().build_recorder().handle();
-        let api = Api::new(App::new(config, databases), Arc::clone(&edge), metrics);
+        let app = App::new(config, databases[0].clone(), SECRET);
+        let api = Api::new(app, Arc::clone(&edge), metrics, &databases);
         let service = service(&api).expect("the routes are sound");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let stop = CancellationToken::new();
-        tokio::spawn(okt_http::serve(listener, service, edge, stop.clone()));
-        Self { url, api, database, client: client::client(), stop }
+        let served = Mutex::new(Some(tokio::spawn(okt_http::serve(listener, service, edge, stop.clone()))));
+        Self { url, api, database, client: client::client(), stop, served }
     }
 
     pub fn request(&self, method: http::Method, path: &str) -> reqwest::RequestBuilder {
@@ -63,8 +67,11 @@ impl TestService {
         Answer::of(self.request(http::Method::GET, path).bearer_auth(name)).await
     }
 
-    pub fn stop(&self) {
+    /// Stops as a process would at SIGTERM, and waits for the drain to end.
+    pub async fn stop_and_wait(&self) {
         self.stop.cancel();
+        let served = self.served.lock().expect("nobody panics with it").take();
+        served.expect("it is stopped once").await.expect("the server ends in peace");
     }
 }
 

@@ -66,6 +66,30 @@ async fn a_database_that_starts_late_is_waited_for() {
 }
 
 #[tokio::test]
+async fn being_told_to_stop_while_it_waits_is_heard() {
+    let nowhere = format!("postgres://okt@127.0.0.1:{}/okt", okt_testkit::cluster::free_port());
+    let mut process = Process::spawn(OKT, &[(DATABASE, &nowhere)]);
+    process.await_log(Duration::from_secs(20), |line| line.contains("does not answer yet").then_some(()));
+    let started = std::time::Instant::now();
+    process.terminate();
+    assert!(process.wait().success());
+    assert!(started.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn a_setting_that_is_not_text_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["AUTH_JWTSECRET", "SVC__SERVER__PORT"] {
+        let mut command = Command::new(OKT);
+        command.args(["config", "check", "--config"]).arg(folder.path()).env_clear();
+        let output = command.env(name, std::ffi::OsStr::from_bytes(b"\xff\xfe")).output().unwrap();
+        assert!(!output.status.success());
+        assert!(String::from_utf8_lossy(&output.stderr).contains(name), "{output:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_password_is_said_at_once_without_the_password() {
     let database = TestDatabase::empty().await;
     let (_, address) = database.url().split_once('@').unwrap();

@@ -110,7 +110,7 @@ async fn load(
 }
 
 #[tokio::test]
-async fn a_running_request_is_finished_before_the_end() {
+async fn leaving_is_announced_before_it_happens() {
     let database = TestDatabase::migrated().await;
     let settings = [("SVC__DATABASES__DEFAULT__URL", database.url()), ("SVC__SERVER__DRAIN_DELAY", "300ms")];
     let mut process = Process::serve(OKT, &settings);

@@ -25,7 +25,9 @@ impl Collector {
             .with_state(Arc::clone(&received));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        #[expect(clippy::disallowed_methods, reason = "somebody else's service")]
+        let served = axum::serve(listener, router);
+        tokio::spawn(async move { served.await });
         Self { url, received }
     }
 

@@ -27,8 +27,8 @@ pub struct Auth {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OAuth {
-    /// The public base address of this service. Empty: taken from each request in development, OAuth off in
-    /// production. In production it must be https, unless its host is loopback.
+    /// The public base address of this service. It may be empty: development then takes it from each request, and
+    /// in production OAuth is off. When set, production wants https, unless its host is loopback.
     #[serde(with = "format::optional")]
     #[schemars(schema_with = "format::http_url")]
     pub issuer: Option<Url>,
@@ -52,13 +52,6 @@ pub struct ApiKeys {
     pub default_ttl: u32,
     /// Upper bound on any key's lifetime; `0s` for none.
     pub max_ttl: Period,
-}
-
-impl ApiKeys {
-    /// `max_per_user` with its 0 given meaning.
-    pub fn per_user(&self) -> u32 {
-        if self.max_per_user == 0 { 20 } else { self.max_per_user }
-    }
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

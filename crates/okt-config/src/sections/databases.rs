@@ -21,18 +21,24 @@ pub struct Database {
     #[schemars(with = "String")]
     pub ssl_root_cert: Option<PathBuf>,
     /// Size of the connection pool.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 10_000))]
     pub max_conns: u32,
     /// How long to wait for a free connection.
-    #[schemars(extend("x-positive" = true))]
+    #[schemars(extend("x-positive" = true, "x-at-most" = "5m"))]
     pub acquire_timeout: Period,
+    // PostgreSQL holds the next four in milliseconds, as 32-bit numbers, which end within the 25th day. It refuses
+    // every connection that asks for more.
     /// How long one statement of a request may take; `0s` for no limit.
+    #[schemars(extend("x-at-most" = "24d"))]
     pub statement_timeout: Period,
     /// How long one statement of a job may take; `0s` for no limit.
+    #[schemars(extend("x-at-most" = "24d"))]
     pub worker_statement_timeout: Period,
     /// How long a statement waits for a lock; `0s` for no limit.
+    #[schemars(extend("x-at-most" = "24d"))]
     pub lock_timeout: Period,
     /// How long a transaction may sit idle; `0s` for no limit.
+    #[schemars(extend("x-at-most" = "24d"))]
     pub idle_in_transaction_timeout: Period,
 }
 
@@ -81,6 +87,7 @@ pub struct Isolation {
     /// Where new repositories land.
     #[schemars(length(min = 1))]
     pub default_database: String,
-    /// Databases that may be picked when a repository is created; empty for none.
+    /// Databases that may be picked when a repository is created; empty for none. The one that is set apart for
+    /// the job queue can't be among them.
     pub allowed_databases: Vec<String>,
 }

@@ -54,13 +54,3 @@ pub struct Providers {
     /// What happens when a model does not answer.
     pub llm_retry: LlmRetry,
 }
-
-impl Providers {
-    /// The registries in use: the list, else the single block under the id `default`, else none.
-    pub fn registries(&self) -> Vec<RegistryEntry> {
-        if !self.registries.is_empty() {
-            return self.registries.clone();
-        }
-        self.registry.url.iter().map(|url| self.registry.as_entry(url)).collect()
-    }
-}

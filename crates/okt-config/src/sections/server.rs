@@ -17,10 +17,11 @@ pub struct Server {
     pub host: IpAddr,
     /// Port to listen on; 0 lets the system pick a free one.
     pub port: u16,
-    /// How long a request's body may take; for uploads, how long it may pause.
+    /// How long a whole request body may take to arrive.
     #[schemars(extend("x-positive" = true))]
     pub read_timeout: Period,
-    /// How long an answer may take; for downloads and event streams, how long the peer may take no bytes.
+    /// How long a handler has to answer, once the body has arrived. A peer that reads the answer slowly is not cut
+    /// off.
     #[schemars(extend("x-positive" = true))]
     pub write_timeout: Period,
     /// How long a request's head may take.
@@ -29,16 +30,19 @@ pub struct Server {
     /// Between being told to stop and refusing connections: time for a load balancer to notice.
     pub drain_delay: Period,
     /// How long running requests may take to end after that.
+    #[schemars(extend("x-positive" = true))]
     pub drain_timeout: Period,
     /// A second listener for `/metrics`; empty serves it on the first.
     #[serde(with = "format::optional")]
     #[schemars(schema_with = "format::socket_address")]
     pub metrics_addr: Option<SocketAddr>,
+    // The next two become counts of semaphores, and tokio panics on a count that it can't hold. No machine serves
+    // more than this.
     /// Requests being answered at once; more are told 503 with `Retry-After`.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub max_in_flight: usize,
     /// Connections open at once; more wait in the system's backlog.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub max_connections: usize,
     /// Networks whose `X-Forwarded-For` is believed.
     #[schemars(schema_with = "format::ip_networks")]

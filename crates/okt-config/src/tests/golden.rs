@@ -6,9 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::crate_file;
-use crate::{
-    Config, Contexts, Database, defaults, json_schema, ontology_labels, reference_page, schema, tree,
-};
+use crate::{Config, Contexts, Database, defaults, json_schema, ontology, reference_page, schema, tree};
 
 #[test]
 fn the_schema_is_the_one_written_out() {
@@ -107,7 +105,7 @@ fn the_shipped_presets_are_the_three_promised_ones() {
 
 #[test]
 fn the_ontology_has_no_label_twice() {
-    let labels: Vec<String> = ontology_labels().map(str::to_lowercase).collect();
+    let labels: Vec<String> = ontology::labels().map(str::to_lowercase).collect();
     assert!(labels.len() > 700);
     assert_eq!(labels.iter().collect::<BTreeSet<_>>().len(), labels.len());
 }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::Place;
-use crate::{Config, ENV_TABLE, Mode, Origin};
+use crate::{Mode, Origin, env, tree};
 
 #[test]
 fn without_anything_the_defaults_hold_and_are_written_beside_the_binary() {
@@ -13,7 +13,7 @@ fn without_anything_the_defaults_hold_and_are_written_beside_the_binary() {
     let loaded = place.load().unwrap();
     assert_eq!(loaded.config.mode, Mode::Development);
     assert_eq!(loaded.config.server.port, 8080);
-    assert!(loaded.origins.iter().all(|(_, origin)| *origin == Origin::Default));
+    assert!(loaded.entries().iter().all(|entry| entry.origin == Origin::Default));
     assert_eq!(loaded.config_dir, place.path("bin"));
     assert!(place.path("bin/okt.default.toml").is_file());
     assert!(place.load().unwrap().notes.is_empty(), "the second start has nothing to say");
@@ -24,7 +24,7 @@ fn file_beats_default_and_environment_beats_file() {
     let place = Place::with("[server]\nport = 9000\nhost = \"::1\"\n").set("SVC__SERVER__PORT", "9001");
     let loaded = place.load().unwrap();
     assert_eq!((loaded.config.server.port, loaded.config.server.host.to_string()), (9001, "::1".into()));
-    let file = place.path("work/okt.toml");
+    let file = place.path("here/okt.toml");
     assert_eq!(place.origin("server.host"), format!("okt.toml ({})", file.display()));
     assert_eq!(place.origin("server.port"), "environment SVC__SERVER__PORT");
     assert_eq!(place.origin("server.read_timeout"), "default");
@@ -38,7 +38,7 @@ fn an_edited_copy_of_the_defaults_counts_below_the_override_file() {
     let text = fs::read_to_string(&copy).unwrap();
     let text = text.replace("port = 8080", "port = 7000").replace("rrf_k = 60", "rrf_k = 61");
     fs::write(&copy, &text).unwrap();
-    place.write("work/okt.toml", "server.port = 7001");
+    place.write("here/okt.toml", "server.port = 7001");
 
     let config = place.load().unwrap().config;
     assert_eq!((config.server.port, config.search.hybrid.rrf_k), (7001, 61));
@@ -53,9 +53,9 @@ fn the_override_file_is_looked_for_here_and_then_beside_the_binary() {
     place.write("bin/okt.toml", "server.port = 1001");
     let loaded = place.load().unwrap();
     assert_eq!((loaded.config.server.port, loaded.config_dir), (1001, place.path("bin")));
-    place.write("work/okt.toml", "server.port = 1002");
+    place.write("here/okt.toml", "server.port = 1002");
     let loaded = place.load().unwrap();
-    assert_eq!((loaded.config.server.port, loaded.config_dir), (1002, place.path("work")));
+    assert_eq!((loaded.config.server.port, loaded.config_dir), (1002, place.path("here")));
 }
 
 #[test]
@@ -96,13 +96,13 @@ fn a_variable_with_its_own_name_beats_the_general_form() {
 #[test]
 fn an_empty_variable_counts_as_not_set() {
     let mut place = Place::with("oauth.issuer = \"https://okt.example\"");
-    for known in ENV_TABLE {
+    for known in env::TABLE {
         place = place.set(known.name, "");
     }
     let place = place.set("SVC__SERVER__PORT", "").set("SVC__NO__SUCH", "");
     let loaded = place.load().unwrap();
+    assert!(loaded.entries().iter().all(|entry| !matches!(entry.origin, Origin::Environment(_))));
     assert_eq!(loaded.config.oauth.issuer.unwrap().as_str(), "https://okt.example/");
-    assert!(loaded.origins.iter().all(|(_, origin)| !matches!(origin, Origin::Environment(_))));
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_member_of_a_list_has_the_origin_of_the_list() {
     assert!(place.origin("providers.registries[1].url").starts_with("okt.toml"));
     assert!(place.origin("providers.registries[1].auth_mode").starts_with("okt.toml"));
     let ids: Vec<String> =
-        place.load().unwrap().config.providers.registries().into_iter().map(|entry| entry.id).collect();
+        place.load().unwrap().config.providers.registries.into_iter().map(|entry| entry.id).collect();
     assert_eq!(ids, ["a", "b"]);
 }
 
@@ -182,22 +182,11 @@ fn a_database_without_an_address_shares_the_default_one() {
 }
 
 #[test]
-fn the_single_registry_is_the_entry_named_default() {
-    assert!(Config::default().providers.registries().is_empty());
-    let place = Place::new()
-        .set("REGISTRY_URL", "https://r.example")
-        .set("REGISTRY_AUTH_MODE", "hmac")
-        .set("REGISTRY_API_KEY", "w");
-    let registries = place.load().unwrap().config.providers.registries();
-    assert_eq!((registries.len(), registries[0].id.as_str()), (1, "default"));
-    assert_eq!(registries[0].read_key().expose(), "w");
-}
-
-#[test]
 fn entries_are_in_order_and_complete() {
     let loaded = Place::new().load().unwrap();
     let entries = loaded.entries();
     assert!(entries.is_sorted_by(|left, right| left.key < right.key));
-    assert_eq!(entries.len(), loaded.origins.iter().count());
+    let whole = serde_json::to_value(&loaded.config).unwrap();
+    assert_eq!(entries.len(), tree::leaves(&whole).len());
     assert!(entries.iter().any(|entry| entry.key == "task.timeouts" && entry.value == json!({})));
 }

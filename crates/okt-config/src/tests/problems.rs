@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Place;
-use crate::{Config, check, defaults, schema, tree};
+use crate::{Config, Period, check, defaults, schema, tree};
 
 fn refused(text: &str, expected: &str) {
     assert_eq!(Place::with(text).problems(), expected, "for {text}");
@@ -11,31 +11,31 @@ fn refused(text: &str, expected: &str) {
 
 #[test]
 fn unknown_keys_come_with_a_suggestion_at_any_depth() {
-    refused("prot = 1", "prot: unknown key; did you mean `server.port`? (in /work/okt.toml:1)");
+    refused("prot = 1", "prot: unknown key; did you mean `server.port`? (in /here/okt.toml:1)");
     refused(
         "jwt_secret = 1",
-        "jwt_secret: unknown key; did you mean `auth.jwt_secret`? (in /work/okt.toml:1)",
+        "jwt_secret: unknown key; did you mean `auth.jwt_secret`? (in /here/okt.toml:1)",
     );
-    refused("\n[servr]\nport = 1", "servr: unknown key; did you mean `server`? (in /work/okt.toml:2)");
-    refused("[server]\n\nprot = 1", "server.prot: unknown key; did you mean `port`? (in /work/okt.toml:3)");
+    refused("\n[servr]\nport = 1", "servr: unknown key; did you mean `server`? (in /here/okt.toml:2)");
+    refused("[server]\n\nprot = 1", "server.prot: unknown key; did you mean `port`? (in /here/okt.toml:3)");
     refused(
         "databases.default.max_cons = 1",
-        "databases.default.max_cons: unknown key; did you mean `max_conns`? (in /work/okt.toml:1)",
+        "databases.default.max_cons: unknown key; did you mean `max_conns`? (in /here/okt.toml:1)",
     );
     refused(
         "providers.resolution.fetch.retry.max_atempts = 1",
         "providers.resolution.fetch.retry.max_atempts: unknown key; did you mean `max_attempts`? \
-         (in /work/okt.toml:1)",
+         (in /here/okt.toml:1)",
     );
     refused(
         "task.queues.embed_fact = 1",
-        "task.queues.embed_fact: unknown key; did you mean `embed_facts`? (in /work/okt.toml:1)",
+        "task.queues.embed_fact: unknown key; did you mean `embed_facts`? (in /here/okt.toml:1)",
     );
     refused(
         "task.timeouts.anotate_report = \"1h\"",
-        "task.timeouts.anotate_report: unknown key; did you mean `annotate_report`? (in /work/okt.toml:1)",
+        "task.timeouts.anotate_report: unknown key; did you mean `annotate_report`? (in /here/okt.toml:1)",
     );
-    refused("quux = 1", "quux: unknown key (in /work/okt.toml:1)");
+    refused("quux = 1", "quux: unknown key (in /here/okt.toml:1)");
 }
 
 #[test]
@@ -46,7 +46,26 @@ fn wrong_types_and_values_say_what_was_expected() {
         ("server.port = 80.5", "server.port: expected a whole number from 0 to 65535, got 80.5"),
         ("server.port = -1", "server.port: expected a whole number from 0 to 65535, got -1"),
         ("server = 1", "server: expected a table, got 1"),
-        ("server.max_in_flight = 0", "server.max_in_flight: expected a whole number of at least 1, got 0"),
+        (
+            "server.max_in_flight = 0",
+            "server.max_in_flight: expected a whole number from 1 to 1000000, got 0",
+        ),
+        (
+            "server.max_in_flight = 1000001",
+            "server.max_in_flight: expected a whole number from 1 to 1000000, got 1000001",
+        ),
+        (
+            "server.max_connections = 9223372036854775807",
+            "server.max_connections: expected a whole number from 1 to 1000000, got 9223372036854775807",
+        ),
+        (
+            "databases.tasks.max_conns = 10001",
+            "databases.tasks.max_conns: expected a whole number from 1 to 10000, got 10001",
+        ),
+        (
+            "server.limits.json_bytes = 0",
+            "server.limits.json_bytes: expected a whole number of at least 1, got 0",
+        ),
         (
             "rate_limits.api_per_minute = 5000000000",
             "rate_limits.api_per_minute: expected a whole number from 0 to 4294967295, got 5000000000",
@@ -102,8 +121,59 @@ fn wrong_types_and_values_say_what_was_expected() {
         ("repository_presets.mine = {}", "repository_presets.mine.label: is required"),
         ("[[providers.registries]]\nid = \"a\"", "providers.registries[0].url: is required"),
     ] {
-        refused(text, &format!("{expected} (in /work/okt.toml:1)"));
+        refused(text, &format!("{expected} (in /here/okt.toml:1)"));
     }
+}
+
+#[test]
+fn periods_have_bounds_where_their_users_have_some() {
+    for key in ["read_timeout", "write_timeout", "header_timeout", "drain_timeout"] {
+        refused(
+            &format!("server.{key} = \"0s\""),
+            &format!(
+                "server.{key}: expected a period such as 15s, 1m30s or 24h, longer than 0s, got \"0s\" \
+                 (in /here/okt.toml:1)"
+            ),
+        );
+    }
+    Place::with("server.drain_delay = \"0s\"").load().unwrap();
+
+    // What PostgreSQL takes ends at 2147483647 ms, which is 24d20h31m23s647ms.
+    for key in
+        ["statement_timeout", "worker_statement_timeout", "lock_timeout", "idle_in_transaction_timeout"]
+    {
+        for period in ["24d1ms", "25d"] {
+            refused(
+                &format!("databases.tenant = {{ url = \"postgres://h/d\", {key} = \"{period}\" }}"),
+                &format!(
+                    "databases.tenant.{key}: expected a period such as 15s, 1m30s or 24h, at most 24d, \
+                     got \"{period}\" (in /here/okt.toml:1)"
+                ),
+            );
+        }
+        for period in ["0s", "24d", "576h"] {
+            Place::with(&format!("databases.default.{key} = \"{period}\"")).load().unwrap();
+        }
+    }
+    for period in ["0s", "5m1ms"] {
+        refused(
+            &format!("databases.default.acquire_timeout = \"{period}\""),
+            &format!(
+                "databases.default.acquire_timeout: expected a period such as 15s, 1m30s or 24h, \
+                 longer than 0s and at most 5m, got \"{period}\" (in /here/okt.toml:1)"
+            ),
+        );
+    }
+    Place::with("databases.default.acquire_timeout = \"5m\"").load().unwrap();
+}
+
+/// A bound that can't be read would bind nothing.
+#[test]
+fn every_bound_of_a_period_is_a_period() {
+    let bounds = schema::leaves().iter().filter_map(|leaf| leaf.schema.get("x-at-most"));
+    let bounds: Vec<&str> = bounds.map(|bound| bound.as_str().unwrap()).collect();
+    assert_eq!(bounds.len(), 5, "{bounds:?}");
+    assert!(bounds.iter().all(|bound| bound.parse::<Period>().is_ok()), "{bounds:?}");
 }
 
 #[test]
@@ -140,6 +210,11 @@ fn rules_between_settings_blame_the_one_that_was_set() {
             "mode = \"production\"",
             "auth.jwt_secret: must be set in production mode, here or as AUTH_JWTSECRET, to at least 32 random bytes",
         ),
+        (
+            "isolation.allowed_databases = [\"default\", \"tasks\"]",
+            "isolation.allowed_databases: \"tasks\" is set apart for the job queue (task.database), so no repository \
+             can live there",
+        ),
         ("task.database = \"task\"", "task.database: no database is named \"task\"; did you mean `tasks`?"),
         (
             "default_repository_preset = \"generel\"",
@@ -160,7 +235,7 @@ fn rules_between_settings_blame_the_one_that_was_set() {
             "server.metrics_addr: must differ from server.host and server.port; leave it empty to serve /metrics there",
         ),
     ] {
-        refused(text, &format!("{expected} (in /work/okt.toml:1)"));
+        refused(text, &format!("{expected} (in /here/okt.toml:1)"));
     }
 }
 
@@ -174,6 +249,10 @@ fn limits_that_just_fit_are_taken() {
         "server.port = 0",
         "api_keys.default_ttl = 90",
         "api_keys = { default_ttl = 10000, max_ttl = \"0s\" }",
+        "server = { max_in_flight = 1000000, max_connections = 1000000 }",
+        "databases.default.max_conns = 10000",
+        "isolation = { default_database = \"tasks\", allowed_databases = [\"tasks\"] }",
+        "task.database = \"default\"\nisolation.allowed_databases = [\"default\", \"tasks\"]",
     ] {
         Place::with(text).load().unwrap_or_else(|error| panic!("{text}: {error}"));
     }
@@ -192,11 +271,11 @@ fn production_is_strict_about_secret_and_issuer() {
     production("", good).load().unwrap();
     assert_eq!(
         production("http://okt.example", good).problems(),
-        "oauth.issuer: must be https in production mode, unless its host is loopback (in /work/okt.toml:2)"
+        "oauth.issuer: must be https in production mode, unless its host is loopback (in /here/okt.toml:2)"
     );
     assert_eq!(
         production("https://okt.example?a#b", good).problems(),
-        "oauth.issuer: must have no query and no fragment (in /work/okt.toml:2)"
+        "oauth.issuer: must have no query and no fragment (in /here/okt.toml:2)"
     );
     for placeholder in ["changeme-changeme-changeme-changeme", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"] {
         assert_eq!(
@@ -220,11 +299,16 @@ fn databases_are_checked_without_showing_their_address() {
         ("postgres:///d", "must name a host"),
         ("postgres://h", "must name a database, as in postgres://host/database"),
         ("postgres://h/d?sslmode=disable", "must not set TLS; use ssl_mode and ssl_root_cert beside it"),
+        ("postgres://h/d?ssl-root-cert=/x", "must not set TLS; use ssl_mode and ssl_root_cert beside it"),
+        (
+            "postgres://h/d?pasword=p",
+            "may carry no parameters but application_name, dbname, host, hostaddr, options, password, port and user",
+        ),
         ("", "must be set: every other database may fall back on it"),
     ] {
         refused(
             &format!("databases.default.url = \"{url}\""),
-            &format!("databases.default.url: {fault} (in /work/okt.toml:1)"),
+            &format!("databases.default.url: {fault} (in /here/okt.toml:1)"),
         );
     }
     for url in ["postgresql://h/d", "postgres://u:p@[::1]:5432/d", "postgres:///d?host=/run/postgresql"] {
@@ -232,7 +316,7 @@ fn databases_are_checked_without_showing_their_address() {
     }
     refused(
         "databases.tasks = { ssl_mode = \"verify-full\", ssl_root_cert = \"/no/such.pem\" }",
-        "databases.tasks.ssl_root_cert: /no/such.pem is not a file (in /work/okt.toml:1)",
+        "databases.tasks.ssl_root_cert: /no/such.pem is not a file (in /here/okt.toml:1)",
     );
 }
 
@@ -242,8 +326,8 @@ fn registries_need_unique_ids_and_keys() {
         "[[providers.registries]]\nid = \"a\"\nurl = \"https://a.example\"\n\
          [[providers.registries]]\nid = \"a\"\nurl = \"https://b.example\"\nauth_mode = \"hmac\"",
         "providers.registries[1].api_key: must be set for auth_mode bearer and hmac (or read_api_key, to read only) \
-         (in /work/okt.toml:4)\n\
-         providers.registries[1].id: \"a\" is there twice (in /work/okt.toml:5)",
+         (in /here/okt.toml:4)\n\
+         providers.registries[1].id: \"a\" is there twice (in /here/okt.toml:5)",
     );
     let place = Place::new().set("REGISTRY_URL", "https://r.example").set("REGISTRY_AUTH_MODE", "bearer");
     assert_eq!(
@@ -265,15 +349,15 @@ fn all_problems_are_listed_in_order_of_their_keys() {
     assert_eq!(
         place.problems(),
         "auth.jwt_secret: must be set in production mode, here or as AUTH_JWTSECRET, to at least 32 random bytes \
-         (in /work/okt.toml:1)\n\
+         (in /here/okt.toml:1)\n\
          log.level: expected one of `error`, `warn`, `info`, `debug`, `trace`, got \"loud\" \
          (in environment SVC__LOG__LEVEL)\n\
-         repository_presets.mine.label: is required (in /work/okt.toml:7)\n\
-         server.nope: unknown key (in /work/okt.toml:4)\n\
-         server.port: expected a whole number from 0 to 65535, got \"x\" (in /work/okt.toml:3)\n\
+         repository_presets.mine.label: is required (in /here/okt.toml:7)\n\
+         server.nope: unknown key (in /here/okt.toml:4)\n\
+         server.port: expected a whole number from 0 to 65535, got \"x\" (in /here/okt.toml:3)\n\
          server.portt: unknown key; did you mean `SVC__SERVER__PORT`? (in environment SVC__SERVER__PORTT)\n\
          task.heartbeat_interval: must be less than task.heartbeat_timeout: 1h is not less than 10m \
-         (in /work/okt.toml:6)"
+         (in /here/okt.toml:6)"
     );
 }
 
@@ -282,19 +366,19 @@ fn a_rule_says_nothing_about_a_value_that_was_wrong_anyway() {
     refused(
         "task.heartbeat_interval = \"1h\"\ntask.heartbeat_timeout = \"soon\"",
         "task.heartbeat_timeout: expected a period such as 15s, 1m30s or 24h, longer than 0s, got \"soon\" \
-         (in /work/okt.toml:2)",
+         (in /here/okt.toml:2)",
     );
 }
 
 #[test]
 fn syntax_errors_have_a_line_and_a_column() {
     let shown = Place::with("[server]\nport = = 1\n").problems();
-    assert!(shown.starts_with("/work/okt.toml: line 2, column 8: "), "{shown}");
+    assert!(shown.starts_with("/here/okt.toml: line 2, column 8: "), "{shown}");
     let shown = Place::with("[server]\nport = 1\nport = 2\n").problems();
-    assert!(shown.starts_with("/work/okt.toml: line 3, column 1: duplicate key"), "{shown}");
+    assert!(shown.starts_with("/here/okt.toml: line 3, column 1: duplicate key"), "{shown}");
     let place = Place::new();
-    std::fs::write(place.path("work/okt.toml"), [0xff, 0xfe]).unwrap();
-    assert!(place.problems().starts_with("/work/okt.toml: can't be read: "), "{}", place.problems());
+    std::fs::write(place.path("here/okt.toml"), [0xff, 0xfe]).unwrap();
+    assert!(place.problems().starts_with("/here/okt.toml: can't be read: "), "{}", place.problems());
 }
 
 #[test]
@@ -313,6 +397,51 @@ fn the_environment_can_not_set_tables() {
 fn a_default_admin_without_credentials_is_a_note() {
     let notes = Place::with("bootstrap.default_admin = true").load().unwrap().notes;
     assert!(notes.iter().any(|note| note.starts_with("bootstrap.default_admin: no admin")), "{notes:?}");
+}
+
+#[test]
+fn a_database_reached_in_plain_text_is_a_note_in_production() {
+    let noted = |mode: &str, database: &str| -> Vec<String> {
+        let place = Place::with(&format!("mode = \"{mode}\"\ndatabases.tenant = {{ {database} }}"))
+            .set("AUTH_JWTSECRET", "kq8Zr1vXw5Tn0Lb7Yc3Hd9Js2Pf6Gm4A");
+        let notes = place.load().unwrap_or_else(|error| panic!("{database}: {error}")).notes;
+        notes.into_iter().filter(|note| note.starts_with("databases.")).collect()
+    };
+    for url in [
+        "postgres://u:s3cr3t@db.example/d",
+        "postgres://u:s3cr3t@10.0.0.1/d",
+        "postgres://u:s3cr3t@[2001:db8::1]/d",
+        "postgres://u:s3cr3t@localhost.example/d",
+        "postgres://u:s3cr3t@localhost/d?host=db.example",
+        "postgres://u:s3cr3t@localhost/d?hostaddr=10.0.0.1",
+    ] {
+        let disabled = format!("url = \"{url}\", ssl_mode = \"disable\"");
+        let said = noted("production", &disabled);
+        assert!(
+            matches!(&said[..], [note] if note.starts_with("databases.tenant.ssl_mode: ")),
+            "{url}: {said:?}"
+        );
+        assert!(!said[0].contains("s3cr3t") && !said[0].contains("example"), "{said:?}");
+        assert_eq!(noted("development", &disabled), [""; 0], "{url}");
+        assert_eq!(
+            noted("production", &format!("url = \"{url}\", ssl_mode = \"require\"")),
+            [""; 0],
+            "{url}"
+        );
+    }
+    for url in [
+        "postgres://127.0.0.1/d",
+        "postgres://127.1.2.3:5432/d",
+        "postgres://[::1]/d",
+        "postgres://LocalHost/d",
+        "postgres://db.localhost/d",
+        "postgres://%2Frun%2Fpostgresql/d",
+        "postgres:///d?host=/run/postgresql",
+        "postgres://db.example/d?hostaddr=127.0.0.1",
+        "",
+    ] {
+        assert_eq!(noted("production", &format!("url = \"{url}\"")), [""; 0], "{url}");
+    }
 }
 
 /// The types must never refuse what the check let through: their own messages name no key and may hold a secret.

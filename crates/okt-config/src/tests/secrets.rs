@@ -1,7 +1,8 @@
 //! Secrets stay secret, whatever goes wrong.
 
 use super::Place;
-use crate::{Kind, env, schema};
+use crate::env::{self, Kind};
+use crate::schema;
 
 const SECRET: &str = "s3cr3t-pa55word-that-nobody-may-ever-read-in-a-log";
 
@@ -87,5 +88,5 @@ fn no_error_repeats_a_secret() {
 #[test]
 fn a_wrong_number_for_a_secret_is_not_repeated_either() {
     let place = Place::with("auth.jwt_secret = 31415926");
-    assert_eq!(place.problems(), "auth.jwt_secret: expected text, got a number (in /work/okt.toml:1)");
+    assert_eq!(place.problems(), "auth.jwt_secret: expected text, got a number (in /here/okt.toml:1)");
 }

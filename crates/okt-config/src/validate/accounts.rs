@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use url::{Host, Url};
-
-use super::Breaches;
+use super::{Breaches, is_loopback};
 use crate::secret::Secret;
 use crate::sections::Config;
 
@@ -105,21 +103,15 @@ fn issuer(config: &Config, found: &mut Breaches) {
     if issuer.query().is_some() || issuer.fragment().is_some() {
         found.at("oauth.issuer", "must have no query and no fragment");
     }
-    if config.mode.is_production() && issuer.scheme() != "https" && !is_loopback(issuer) {
+    if config.mode.is_production()
+        && issuer.scheme() != "https"
+        && !issuer.host_str().is_some_and(is_loopback)
+    {
         found.between(
             "oauth.issuer",
             &["mode"],
             "must be https in production mode, unless its host is loopback",
         );
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
     }
 }
 

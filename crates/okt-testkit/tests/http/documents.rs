@@ -83,11 +83,3 @@ async fn presets_are_listed_with_the_default_marked() {
     assert_eq!(enterprise["contexts"], serde_json::json!([]));
     assert_eq!(enterprise["custom_contexts"].as_array().unwrap().len(), 3);
 }
-
-#[tokio::test]
-async fn metrics_name_routes_not_addresses() {
-    let service = TestService::product(&[]).await;
-    let metrics = service.get("/metrics").await;
-    assert_eq!(metrics.status, 200);
-    assert!(metrics.header("content-type").starts_with("text/plain"));
-}

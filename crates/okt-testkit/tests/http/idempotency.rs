@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use http::Method;
 use okt_testkit::client::Answer;
+use okt_testkit::db::run;
 use okt_testkit::notes::{FAIL, WAIT};
 use okt_testkit::served::TestService;
 use serde_json::{Value, json};
@@ -50,25 +51,64 @@ async fn without_a_key_every_request_counts() {
     assert_eq!(count(&service).await, 2);
 }
 
+/// A failure may have come after the deed: with one key nothing is ever done twice.
 #[tokio::test]
-async fn a_refusal_is_an_answer_too_but_a_failure_is_not() {
-    let service = TestService::notes(&[]).await;
+async fn refusals_and_failures_are_answers_too() {
+    let service = TestService::notes(&[("SVC__SERVER__WRITE_TIMEOUT", "400ms")]).await;
     let wrong = json!({"text": 1});
     let first = Answer::of(post(&service, "ada", "k1", &wrong)).await;
     let again = Answer::of(post(&service, "ada", "k1", &wrong)).await;
     assert_eq!((first.status.as_u16(), again.status.as_u16()), (422, 422));
     assert_eq!(again.header("idempotency-replayed"), "true");
+    assert_eq!(count(&service).await, 0);
 
-    for how in ["error", "panic", "error"] {
-        let failed = post(&service, "ada", "k2", &json!({"text": "a"})).header(FAIL, how);
-        let failed = Answer::of(failed).await;
-        assert_eq!((failed.status.as_u16(), failed.problem().as_str()), (500, "internal"), "{how}");
+    for (key, control, value, expected) in [
+        ("k2", FAIL, "error", (500, "internal")),
+        ("k3", FAIL, "panic", (500, "internal")),
+        ("k4", WAIT, "2000", (503, "timed_out")),
+    ] {
+        let body = json!({"text": key});
+        let failed = Answer::of(post(&service, "ada", key, &body).header(control, value)).await;
+        assert_eq!((failed.status.as_u16(), failed.problem().as_str()), expected, "{key}");
+        // What is kept is kept a moment after the outer limit answered.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let again = Answer::of(post(&service, "ada", key, &body)).await;
+        assert_eq!(again.status.as_u16(), expected.0, "{key}");
+        assert_eq!(again.json()["code"], expected.1, "{key}");
+        assert_eq!(again.header("idempotency-replayed"), "true", "{key}");
     }
-    assert_eq!(
-        Answer::of(post(&service, "ada", "k2", &json!({"text": "a"}))).await.status,
-        201,
-        "the key is free again"
-    );
+    let texts: Vec<String> = sqlx::query_scalar("SELECT text FROM notes")
+        .fetch_all(&mut service.database.connect().await)
+        .await
+        .unwrap();
+    assert_eq!(texts, ["k4"], "written before the time ran out, and not again");
+}
+
+#[tokio::test]
+async fn a_request_whose_process_died_is_said_to_be_lost() {
+    let service = TestService::notes(&[]).await;
+    let body = json!({"text": "once"});
+    assert_eq!(Answer::of(post(&service, "ada", "k1", &body)).await.status, 201);
+    run(
+        &mut service.database.connect().await,
+        "UPDATE okt_system.idempotency_keys SET status = NULL, claimed_at = claimed_at - interval '10 minutes'",
+    )
+    .await;
+    let answer = Answer::of(post(&service, "ada", "k1", &body)).await;
+    assert_eq!((answer.status.as_u16(), answer.problem().as_str()), (409, "idempotency_lost"));
+    assert_eq!(count(&service).await, 1);
+}
+
+/// An answer may hold what is shown only once.
+#[tokio::test]
+async fn kept_answers_can_not_be_read_in_the_database() {
+    let service = TestService::notes(&[]).await;
+    assert_eq!(Answer::of(post(&service, "ada", "k1", &json!({"text": "planted-secret"}))).await.status, 201);
+    let kept: Vec<u8> = sqlx::query_scalar("SELECT sealed_body FROM okt_system.idempotency_keys")
+        .fetch_one(&mut service.database.connect().await)
+        .await
+        .unwrap();
+    assert!(kept.len() > 20 && !String::from_utf8_lossy(&kept).contains("planted"));
 }
 
 #[tokio::test]
@@ -128,12 +168,31 @@ async fn a_key_that_can_not_be_one_is_refused() {
 }
 
 #[tokio::test]
-async fn a_request_that_takes_too_long_gives_its_key_back() {
-    let service = TestService::notes(&[("SVC__SERVER__WRITE_TIMEOUT", "300ms")]).await;
-    let slow = post(&service, "ada", "k1", &json!({"text": "a"})).header(WAIT, 2000);
-    let slow = Answer::of(slow).await;
-    assert_eq!((slow.status.as_u16(), slow.problem().as_str()), (503, "timed_out"));
-    // The limit inside ends at the same moment as the one outside; the release follows it.
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(Answer::of(post(&service, "ada", "k1", &json!({"text": "a"}))).await.status, 201);
+async fn abandoned_work_still_takes_room_and_is_waited_for() {
+    let service =
+        TestService::notes(&[("SVC__SERVER__MAX_IN_FLIGHT", "2"), ("SVC__SERVER__DRAIN_DELAY", "0s")]).await;
+    for round in 0..2 {
+        let key = format!("k{round}");
+        let cut = post(&service, "ada", &key, &json!({"text": "a"})).header(WAIT, 1500);
+        assert!(cut.timeout(Duration::from_millis(300)).send().await.is_err(), "the client gave up");
+    }
+    let shed = Answer::of(post(&service, "ada", "k9", &json!({"text": "a"}))).await;
+    assert_eq!((shed.status.as_u16(), shed.problem().as_str()), (503, "overloaded"));
+
+    service.stop_and_wait().await;
+    let mut conn = service.database.connect().await;
+    let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM okt_system.idempotency_keys WHERE status = 201")
+        .fetch_one(&mut conn)
+        .await
+        .unwrap();
+    assert_eq!(kept, 2, "the drain waited for both answers to be kept");
+}
+
+#[tokio::test]
+async fn a_request_without_a_body_can_carry_a_key() {
+    let service = TestService::notes(&[]).await;
+    let bare = || service.request(Method::POST, "/notes").bearer_auth("ada").header("idempotency-key", "k1");
+    let first = Answer::of(bare()).await;
+    assert_eq!((first.status.as_u16(), first.problem().as_str()), (415, "unsupported_media_type"));
+    assert_eq!(Answer::of(bare()).await.header("idempotency-replayed"), "true", "the key was looked at");
 }

@@ -25,6 +25,49 @@ async fn over_the_cap_requests_are_shed_at_once_and_probes_are_not() {
 }
 
 #[tokio::test]
+async fn bodies_that_drip_in_take_no_room_from_others() {
+    let service = TestService::notes(&[("SVC__SERVER__MAX_IN_FLIGHT", "2")]).await;
+    let dripping = || {
+        let drops = futures_util::stream::unfold((), async |()| {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            Some((Ok::<_, std::io::Error>(" "), ()))
+        });
+        let request = service.request(Method::POST, "/notes").bearer_auth("ada");
+        request.header("content-type", "application/json").body(reqwest::Body::wrap_stream(drops))
+    };
+    let held: Vec<_> = (0..2).map(|_| tokio::spawn(dripping().send())).collect();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(Answer::of(dripping()).await.problem(), "overloaded", "there is no room for a third body");
+    assert_eq!(service.get("/slow?ms=0").await.status, 204, "and all of it for requests without one");
+    held.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+/// By default a body and a handler have the same time; the handler's begins when the body is there.
+#[tokio::test]
+async fn a_stalled_body_is_always_told_so() {
+    let both = [("SVC__SERVER__READ_TIMEOUT", "300ms"), ("SVC__SERVER__WRITE_TIMEOUT", "300ms")];
+    let service = TestService::notes(&both).await;
+    let mut stalled = tokio::task::JoinSet::new();
+    for _ in 0..40 {
+        let body = reqwest::Body::wrap_stream(futures_util::stream::pending::<std::io::Result<String>>());
+        let request = service.request(Method::POST, "/notes").bearer_auth("ada");
+        stalled.spawn(Answer::of(request.header("content-type", "application/json").body(body)));
+    }
+    for answer in stalled.join_all().await {
+        assert_eq!((answer.status.as_u16(), answer.problem().as_str()), (408, "body_too_slow"));
+    }
+}
+
+#[tokio::test]
+async fn a_running_request_is_finished_before_the_end() {
+    let service = TestService::notes(&[("SVC__SERVER__DRAIN_DELAY", "0s")]).await;
+    let running = tokio::spawn(Answer::of(service.request(Method::GET, "/slow?ms=1500")));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    service.stop_and_wait().await;
+    assert_eq!(running.await.unwrap().status, 204);
+}
+
+#[tokio::test]
 async fn callers_are_limited_each_for_themselves() {
     let service = TestService::notes(&[("SVC__RATE_LIMITS__API_PER_MINUTE", "3")]).await;
     for remaining in [2, 1, 0] {
@@ -56,15 +99,23 @@ async fn addresses_are_limited_unless_it_is_loopback_in_development() {
 }
 
 #[tokio::test]
-async fn guessing_credentials_counts_against_the_address() {
+async fn guessing_credentials_is_as_slow_as_anonymous_use() {
     let service = TestService::notes(&[
         ("SVC__RATE_LIMITS__ANONYMOUS_PER_MINUTE", "2"),
         ("SVC_OAUTH_ISSUER", "https://okt.example"),
     ])
     .await;
-    let statuses = [service.get("/notes").await, service.get("/notes").await, service.get("/notes").await];
-    assert_eq!(statuses.map(|answer| answer.status.as_u16()), [401, 401, 429]);
-    assert_eq!(service.get_as("ada", "/notes").await.status, 200, "a good credential still passes");
+    assert_eq!(service.get_as("ada", "/notes").await.status, 200);
+    let guesses = [service.get_as("eve", "/notes").await, service.get_as("mal", "/notes").await];
+    assert_eq!(guesses.map(|answer| answer.status.as_u16()), [401, 401]);
+    assert_eq!(service.get_as("guess", "/notes").await.status, 429);
+    let right = service.get_as("ada", "/notes").await;
+    assert_eq!(
+        (right.status.as_u16(), right.problem().as_str()),
+        (429, "rate_limited"),
+        "a right guess looks the same"
+    );
+    assert!((1..=30).contains(&right.header("retry-after").parse().unwrap()));
 }
 
 #[tokio::test]
@@ -88,12 +139,14 @@ async fn forwarded_addresses_count_only_behind_a_trusted_proxy() {
 }
 
 #[tokio::test]
-async fn headers_that_never_end_are_cut_off() {
+async fn connections_that_say_nothing_or_never_finish_are_cut_off() {
     let service = TestService::notes(&[("SVC__SERVER__HEADER_TIMEOUT", "300ms")]).await;
-    let started = std::time::Instant::now();
-    let answer = raw(&service, b"GET /readyz HTTP/1.1\r\nHost: a\r\nX-Slow: ").await;
-    assert!(!answer.contains("200"), "{answer}");
-    assert!(started.elapsed() < Duration::from_secs(3));
+    for said in [&b""[..], b"G", b"PRI * HT", b"GET /readyz HTTP/1.1\r\nHost: a\r\nX-Slow: "] {
+        let started = std::time::Instant::now();
+        let answer = raw(&service, said).await;
+        assert!(!answer.contains("200"), "{answer}");
+        assert!(started.elapsed() < Duration::from_secs(3), "{said:?}");
+    }
 
     let service = TestService::notes(&[("SVC__SERVER__LIMITS__HEADER_BYTES", "8192")]).await;
     let huge = format!("GET /readyz HTTP/1.1\r\nHost: a\r\nX-Huge: {}\r\n\r\n", "a".repeat(10_000));

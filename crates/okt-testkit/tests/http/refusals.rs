@@ -50,7 +50,7 @@ async fn bodies_are_bounded_in_form_size_and_depth() {
     let unannounced = in_pieces(vec!["a".repeat(1500), "a".repeat(1500)]);
     assert_eq!(post(&service, unannounced).await.problem(), "too_large");
     let deep = post(&service, format!(r#"{{"text":{}1{}}}"#, "[".repeat(64), "]".repeat(64))).await;
-    assert_eq!((deep.status.as_u16(), deep.problem().as_str()), (400, "malformed"));
+    assert_eq!((deep.status.as_u16(), deep.problem().as_str()), (413, "too_large"));
 
     let form = service
         .request(Method::POST, "/notes")

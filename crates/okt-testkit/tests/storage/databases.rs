@@ -36,8 +36,7 @@ async fn ssl_modes_mean_what_they_say() {
     assert!(tls_is_used(&[(MODE, "verify-full"), (ROOT, &ca)]).await.unwrap());
     for mode in ["verify-ca", "verify-full"] {
         let error = tls_is_used(&[(MODE, mode), (ROOT, &other_ca)]).await.unwrap_err();
-        let cause = std::error::Error::source(&error).unwrap().to_string();
-        assert!(cause.contains("can't open databases.default"), "{cause}");
+        assert!(error.to_string().contains("databases.default: "), "{error}");
     }
     // The same server by a name that its certificate does not carry: what verify-full is for.
     let url = ("SVC__DATABASES__DEFAULT__URL", wrong_name.as_str());
@@ -60,7 +59,7 @@ async fn pools_fit_the_server_and_are_shared_out() {
     let alone = Databases::open(&config, &[Purpose::Api]).await.unwrap();
     assert!(i32::try_from(limit(&alone[0])).unwrap() < allowed);
     let both = Databases::open(&config, &[Purpose::Api, Purpose::Worker]).await.unwrap();
-    assert_eq!(limit(&both[0]), limit(&alone[0]) / 2);
+    assert!(limit(&both[0]) <= limit(&alone[0]) / 2);
     assert_eq!(limit(&both[0]), limit(&both[1]));
 
     let small = open(&database, &[("SVC__DATABASES__DEFAULT__MAX_CONNS", "4")]).await;
@@ -124,7 +123,7 @@ async fn a_full_pool_refuses_in_time_and_does_not_look_like_a_dead_database() {
     let refused = databases.acquire_system().await.err().unwrap();
     assert!(refused.retryable());
     assert!(started.elapsed() < Duration::from_secs(2));
-    assert!(databases.probe().await.iter().all(|(_, up)| *up));
+    assert!(databases.probe().await.iter().all(|probed| probed.up));
 }
 
 #[tokio::test]
@@ -134,6 +133,27 @@ async fn two_names_for_one_place_share_a_pool() {
     assert_eq!(databases.usage().map(|(name, _)| name).collect::<Vec<_>>(), ["default", "tasks"]);
     let _held = databases.acquire_system().await.unwrap();
     let open: Vec<u32> = databases.usage().map(|(_, usage)| usage.open).collect();
-    assert_eq!(open, [1, 1]);
+    assert_eq!(open[0], open[1]);
     assert_eq!(databases.probe().await.len(), 1);
+}
+
+#[tokio::test]
+async fn two_addresses_are_two_places_even_when_they_are_the_same() {
+    let database = TestDatabase::migrated().await;
+    let databases = open(
+        &database,
+        &[("SVC__DATABASES__ARCHIVE__URL", database.url()), ("SVC__DATABASES__ARCHIVE__MAX_CONNS", "3")],
+    )
+    .await;
+    let limits: Vec<_> = databases.usage().map(|(name, usage)| (name, usage.limit == 3)).collect();
+    assert_eq!(limits, [("archive".into(), true), ("default".into(), false), ("tasks".into(), false)]);
+}
+
+#[tokio::test]
+async fn a_tenants_database_is_not_required_by_everybody() {
+    let (database, tenant) = (TestDatabase::migrated().await, TestDatabase::migrated().await);
+    let databases = open(&database, &[("SVC__DATABASES__TENANT__URL", tenant.url())]).await;
+    let required: Vec<_> =
+        databases.probe().await.into_iter().map(|probed| (probed.name, probed.required)).collect();
+    assert_eq!(required, [("default".to_owned(), true), ("tenant".to_owned(), false)]);
 }

@@ -7,12 +7,13 @@ const LEASE: Duration = Duration::from_secs(20);
 const ASKED: &[u8; 32] = &[1; 32];
 const OTHER: &[u8; 32] = &[2; 32];
 
-fn answer() -> Answer {
+fn answer(claim: uuid::Uuid) -> Answer {
     Answer {
+        claim,
         status: 201,
         content_type: Some("application/json".into()),
         location: Some("/a/1".into()),
-        body: b"{}".to_vec(),
+        sealed_body: b"sealed".to_vec(),
     }
 }
 
@@ -30,8 +31,8 @@ async fn a_key_is_claimed_once_answered_again_and_bound_to_its_request_and_calle
     let id = ours(conn, "ada").await;
     assert_eq!(claim(conn, "ada", "key", ASKED, LEASE).await.unwrap(), Claim::InFlight);
     assert_eq!(claim(conn, "ada", "key", OTHER, LEASE).await.unwrap(), Claim::Mismatch);
-    assert!(finish(conn, id, "ada", "key", &answer()).await.unwrap());
-    assert_eq!(claim(conn, "ada", "key", ASKED, LEASE).await.unwrap(), Claim::Answered(answer()));
+    finish(conn, "ada", "key", &answer(id)).await.unwrap();
+    assert_eq!(claim(conn, "ada", "key", ASKED, LEASE).await.unwrap(), Claim::Answered(answer(id)));
     assert_eq!(claim(conn, "ada", "key", OTHER, LEASE).await.unwrap(), Claim::Mismatch);
     ours(conn, "bob").await;
 }
@@ -49,16 +50,16 @@ async fn fifty_claims_at_once_have_one_winner() {
 }
 
 #[tokio::test]
-async fn a_dead_claim_is_taken_over_by_the_same_request_and_can_then_not_be_finished() {
+async fn a_claim_whose_process_died_is_lost_and_never_run_again() {
     let database = TestDatabase::migrated().await;
     let conn = &mut database.connect().await;
     let dead = ours(conn, "ada").await;
     run(conn, "UPDATE okt_system.idempotency_keys SET claimed_at = claimed_at - interval '1 minute'").await;
+    assert_eq!(claim(conn, "ada", "key", ASKED, LEASE).await.unwrap(), Claim::Lost);
     assert_eq!(claim(conn, "ada", "key", OTHER, LEASE).await.unwrap(), Claim::Mismatch);
-    let live = ours(conn, "ada").await;
-    assert!(!finish(conn, dead, "ada", "key", &answer()).await.unwrap());
-    release(conn, dead, "ada", "key").await.unwrap();
-    assert!(finish(conn, live, "ada", "key", &answer()).await.unwrap());
+    // It was only slow.
+    finish(conn, "ada", "key", &answer(dead)).await.unwrap();
+    assert_eq!(claim(conn, "ada", "key", ASKED, LEASE).await.unwrap(), Claim::Answered(answer(dead)));
 }
 
 #[tokio::test]
@@ -69,16 +70,16 @@ async fn released_and_expired_keys_are_free_again() {
     release(conn, id, "ada", "key").await.unwrap();
 
     let id = ours(conn, "ada").await;
-    assert!(finish(conn, id, "ada", "key", &answer()).await.unwrap());
+    finish(conn, "ada", "key", &answer(id)).await.unwrap();
     release(conn, id, "ada", "key").await.unwrap();
-    assert_eq!(
-        claim(conn, "ada", "key", ASKED, LEASE).await.unwrap(),
-        Claim::Answered(answer()),
-        "an answer stays"
-    );
+    let kept = claim(conn, "ada", "key", ASKED, LEASE).await.unwrap();
+    assert_eq!(kept, Claim::Answered(answer(id)), "an answer stays");
 
     run(conn, "UPDATE okt_system.idempotency_keys SET claimed_at = claimed_at - interval '25 hours'").await;
     assert!(matches!(claim(conn, "ada", "key", OTHER, LEASE).await.unwrap(), Claim::Ours(_)));
+    finish(conn, "ada", "key", &answer(id)).await.unwrap();
+    let stale = claim(conn, "ada", "key", OTHER, LEASE).await.unwrap();
+    assert_eq!(stale, Claim::InFlight, "an old claim can't answer for a new one");
 
     run(conn, "UPDATE okt_system.idempotency_keys SET claimed_at = claimed_at - interval '25 hours'").await;
     ours(conn, "bob").await;

@@ -76,8 +76,7 @@ async fn a_migration_that_was_changed_after_the_fact_is_refused() {
     )
     .await;
     let error = Databases::migrate(&database.config(&[])).await.unwrap_err();
-    let cause = std::error::Error::source(&error).unwrap().to_string();
-    assert!(cause.contains("migration 1 of okt_system was changed"), "{cause}");
+    assert!(error.to_string().contains("migration 1 of okt_system was changed"), "{error}");
 }
 
 #[tokio::test]
@@ -111,4 +110,60 @@ async fn an_ordinary_owner_can_migrate_and_serve() {
     drop(database);
     let mut server = sqlx::PgConnection::connect(&okt_testkit::db::server_url()).await.unwrap();
     run(&mut server, &format!("DROP ROLE {role}")).await;
+}
+
+/// Waiting migrators must not stand in the way of an index that is built concurrently by the one who works.
+#[tokio::test]
+async fn a_waiting_migrator_holds_up_nobody() {
+    let database = TestDatabase::migrated().await;
+    let config = database.config(&[]);
+    let mut worker = database.connect().await;
+    run(&mut worker, "SELECT pg_advisory_lock(x'6f6b745f6d696772'::bigint)").await;
+    let waiting = tokio::spawn(async move { Databases::migrate(&config).await });
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    run(&mut worker, "SET statement_timeout = '5s'").await;
+    run(&mut worker, "CREATE INDEX CONCURRENTLY planted ON okt_system.idempotency_keys (claim)").await;
+    assert!(!waiting.is_finished(), "it waits for the lock");
+    worker.close().await.unwrap();
+    waiting.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_table_that_was_never_granted_is_granted_at_the_next_start() {
+    let database = TestDatabase::migrated().await;
+    run(&mut database.connect().await, "CREATE TABLE okt_system.left_alone (id bigserial)").await;
+    Databases::migrate(&database.config(&[])).await.unwrap();
+    let granted: bool = sqlx::query_scalar(
+        "SELECT has_table_privilege('okt_service', 'okt_system.left_alone', 'INSERT')
+            AND has_sequence_privilege('okt_service', 'okt_system.left_alone_id_seq', 'USAGE')",
+    )
+    .fetch_one(&mut database.connect().await)
+    .await
+    .unwrap();
+    assert!(granted);
+}
+
+/// What managed services hand out: may pass row-level security, but is no superuser.
+#[tokio::test]
+async fn a_login_that_may_pass_but_not_become_the_role_is_told_what_to_do() {
+    let database = TestDatabase::migrated().await;
+    let role = format!("{}_passes", database.name());
+    let mut conn = database.connect().await;
+    let make = format!("CREATE ROLE {role} LOGIN BYPASSRLS PASSWORD 'plain'; GRANT {role} TO postgres;");
+    run(&mut conn, &make).await;
+    run(&mut conn, &format!("GRANT USAGE ON SCHEMA okt_system, okt_repository, okt_tasks TO {role}")).await;
+    let grant = format!(
+        "GRANT SELECT ON okt_system.migrations, okt_repository.migrations, okt_tasks.migrations TO {role}"
+    );
+    run(&mut conn, &grant).await;
+    let url = url_of(database.name());
+    let (_, address) = url.split_once('@').unwrap();
+    let config =
+        database.config(&[("SVC__DATABASES__DEFAULT__URL", &format!("postgres://{role}:plain@{address}"))]);
+
+    let error = Databases::migrate(&config).await.unwrap_err().to_string();
+    assert!(error.contains("not take on the role okt_service"), "{error}");
+    assert!(!error.contains("plain"), "{error}");
+
+    run(&mut conn, &format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
 }

@@ -73,12 +73,27 @@ async fn every_repository_table_is_scoped_by_its_keys_and_its_policy() {
          CREATE TABLE okt_repository.linked (repository_id uuid NOT NULL, id uuid, PRIMARY KEY (repository_id, id));
          ALTER TABLE okt_repository.linked ENABLE ROW LEVEL SECURITY;
          ALTER TABLE okt_repository.linked FORCE ROW LEVEL SECURITY;
-         CREATE POLICY everybody ON okt_repository.linked USING (true);",
+         CREATE POLICY everybody ON okt_repository.linked USING (true);
+         CREATE POLICY another ON okt_repository.counters USING (true);
+         CREATE TABLE okt_repository.parted (repository_id uuid NOT NULL, id uuid, PRIMARY KEY (repository_id, id))
+             PARTITION BY HASH (repository_id);
+         ALTER TABLE okt_repository.parted ENABLE ROW LEVEL SECURITY;
+         ALTER TABLE okt_repository.parted FORCE ROW LEVEL SECURITY;
+         CREATE POLICY repository ON okt_repository.parted
+             USING (repository_id = okt_repository.current_repository());
+         CREATE TABLE okt_repository.part PARTITION OF okt_repository.parted FOR VALUES WITH (MODULUS 1, REMAINDER 0);",
     )
     .await;
     assert_eq!(
         unscoped_tables(&mut conn).await,
-        ["linked: policy", "planted: index planted_pkey", "planted: policy", "unguarded: policy"]
+        [
+            "counters: policy",
+            "linked: policy",
+            "part: policy",
+            "planted: index planted_pkey",
+            "planted: policy",
+            "unguarded: policy"
+        ]
     );
 }
 
@@ -87,11 +102,13 @@ async fn unscoped_tables(conn: &mut sqlx::PgConnection) -> Vec<String> {
         "SELECT c.relname || ': policy'
            FROM pg_class c
           WHERE c.relnamespace = 'okt_repository'::regnamespace AND c.relkind IN ('r', 'p')
-            AND NOT c.relispartition AND c.relname <> 'migrations'
-            AND NOT (c.relrowsecurity AND c.relforcerowsecurity AND EXISTS (
-                SELECT FROM pg_policy p
-                 WHERE p.polrelid = c.oid AND p.polcmd = '*'
-                   AND pg_get_expr(p.polqual, c.oid) = '(repository_id = okt_repository.current_repository())'))
+            AND c.relname <> 'migrations'
+            -- Policies are alternatives, so a second one only ever lets more through.
+            AND NOT (c.relrowsecurity AND c.relforcerowsecurity AND coalesce((
+                SELECT count(*) = 1 AND bool_and(p.polcmd = '*' AND p.polwithcheck IS NULL
+                   AND pg_get_expr(p.polqual, c.oid) = '(repository_id = okt_repository.current_repository())')
+                  FROM pg_policy p
+                 WHERE p.polrelid = c.oid), false))
          UNION ALL
          SELECT c.relname || ': index ' || x.relname
            FROM pg_index i

@@ -31,20 +31,6 @@ pub struct RegistryClient {
     pub timeout: Period,
 }
 
-impl RegistryClient {
-    /// The single block as a member of the list.
-    pub(crate) fn as_entry(&self, url: &Url) -> RegistryEntry {
-        RegistryEntry {
-            id: "default".into(),
-            url: url.clone(),
-            auth_mode: self.auth_mode,
-            api_key: self.api_key.clone(),
-            read_api_key: self.read_api_key.clone(),
-            allowed_models: self.allowed_models.clone(),
-        }
-    }
-}
-
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegistryEntry {
@@ -66,13 +52,6 @@ pub struct RegistryEntry {
     /// Models whose decompositions are taken; `"*"` for all.
     #[serde(default = "all_models")]
     pub allowed_models: Vec<String>,
-}
-
-impl RegistryEntry {
-    /// The key to read with.
-    pub fn read_key(&self) -> &Secret {
-        if self.read_api_key.is_empty() { &self.api_key } else { &self.read_api_key }
-    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
