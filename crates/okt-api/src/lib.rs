@@ -3,14 +3,19 @@
 //! It must not know SQL, nor run a job. To add a route: a handler with `#[utoipa::path]` in the file of its resource,
 //! and a line with its guard in `table.rs`.
 
+mod admin;
 mod api;
+mod api_keys;
+mod auth;
 mod docs;
 mod health;
 mod idempotency;
 mod metrics;
 mod openapi;
 mod repositories;
+mod sign_in;
 mod table;
+mod users;
 
 pub use api::Api;
 pub use docs::errors_page;

@@ -1,15 +1,37 @@
 //! Every route with its guard.
 
-use okt_http::Guard::{Probe, Public};
+use okt_http::Guard::{Authenticated, Needs, Probe, Public, Session};
 use okt_http::{Routes, route};
+use okt_model::{Action, Object, Permission};
 
-use crate::{Api, docs, health, metrics, openapi, repositories};
+use crate::{Api, admin, api_keys, auth, docs, health, metrics, once, openapi, repositories, users};
+
+const AUDIT_READ: Permission = Permission::new(Object::Audit, Action::Read);
+const ROLE_MANAGE: Permission = Permission::new(Object::Role, Action::Manage);
+const ROLE_READ: Permission = Permission::new(Object::Role, Action::Read);
+const USER_READ: Permission = Permission::new(Object::User, Action::Read);
 
 /// All routes of the service.
 pub fn table(api: &Api) -> Routes<Api> {
     probes(api)
         .at(Public, route!(openapi::show))
         .at(Public, route!(docs::show))
+        .at(Public, route!(auth::register))
+        .at(Public, route!(auth::login))
+        .at(Public, route!(auth::refresh))
+        .at(Session, route!(auth::logout))
+        .at(Authenticated, route!(users::me))
+        .at(Authenticated, route!(users::show))
+        .at(Session, route!(users::update))
+        .at(Authenticated, route!(users::permissions))
+        .at(Session, route!(api_keys::list))
+        .at(Session, once(&api.app, route!(api_keys::create)))
+        .at(Session, route!(api_keys::revoke))
+        .at(Needs(USER_READ), route!(admin::users))
+        .at(Needs(ROLE_MANAGE), route!(admin::assign_role))
+        .at(Needs(ROLE_MANAGE), route!(admin::remove_role))
+        .at(Needs(ROLE_READ), route!(admin::permissions))
+        .at(Needs(AUDIT_READ), route!(admin::audit))
         .at(Public, route!(repositories::presets))
 }
 

@@ -3,12 +3,23 @@
 use std::time::Duration;
 
 use okt_model::Result;
-use okt_store::idempotency;
+use okt_store::{audit, idempotency, sessions};
 
 use crate::App;
 
 const EVERY: Duration = Duration::from_mins(10);
 const BATCH: i64 = 1000;
+
+/// What is kept for a while and then forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Old {
+    /// Idempotent answers, after 24 hours.
+    Answers,
+    /// Audit records, after `audit.retention_days`.
+    Audit,
+    /// Sessions that have been over for a day.
+    Sessions,
+}
 
 impl App {
     /// Sweeps until dropped. Any number of processes may do so at once.
@@ -16,22 +27,30 @@ impl App {
         let mut timer = tokio::time::interval(EVERY);
         loop {
             timer.tick().await;
-            match self.forget_old_answers().await {
-                Ok(0) => {}
-                Ok(count) => tracing::info!(count, "forgot old idempotent answers"),
-                Err(error) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, "can't sweep, will try again");
+            for what in [Old::Answers, Old::Audit, Old::Sessions] {
+                match self.forget(what).await {
+                    Ok(0) => {}
+                    Ok(count) => tracing::info!(?what, count, "forgot what was kept long enough"),
+                    Err(error) => {
+                        let error = &error as &dyn std::error::Error;
+                        tracing::warn!(?what, error, "can't sweep, will try again");
+                    }
                 }
             }
         }
     }
 
-    /// Deletes answers that are kept no longer; returns how many.
-    pub async fn forget_old_answers(&self) -> Result<u64> {
+    /// Deletes what is kept no longer; returns how many rows. No connection is held between batches.
+    pub async fn forget(&self, what: Old) -> Result<u64> {
+        let retention = i32::try_from(self.config().audit.retention_days).unwrap_or(i32::MAX);
         let mut total = 0;
         loop {
             let mut conn = self.databases().acquire_system().await?;
-            let count = idempotency::delete_expired(&mut conn, BATCH).await?;
+            let count = match what {
+                Old::Answers => idempotency::delete_expired(&mut conn, BATCH).await?,
+                Old::Audit => audit::delete_old(&mut conn, retention, BATCH).await?,
+                Old::Sessions => sessions::delete_expired(&mut conn, BATCH).await?,
+            };
             total += count;
             if count < BATCH.unsigned_abs() {
                 return Ok(total);

@@ -2,20 +2,32 @@
 //!
 //! It must not know HTTP, and it runs no job. To add a use case, give its noun a file with an `impl App` block.
 
+mod accounts;
+mod api_keys;
+mod audit;
+mod bootstrap;
 mod health;
 mod housekeeping;
 mod idempotency;
+mod request;
+mod roles;
 mod seal;
 
 use std::sync::Arc;
 
+use okt_auth::Auth;
 use okt_config::Config;
 use okt_store::Databases;
 
 use crate::seal::Seal;
 
+pub use accounts::{Profile, SessionTokens, SignedIn};
+pub use api_keys::KeyRequest;
 pub use health::Check;
+pub use housekeeping::Old;
 pub use idempotency::{Answer, Claimed, Once};
+pub use request::Origin;
+pub use roles::DomainPermissions;
 
 /// The service without its doors. Cheap to clone.
 #[derive(Clone)]
@@ -24,6 +36,7 @@ pub struct App(Arc<Inner>);
 struct Inner {
     config: Config,
     databases: Databases,
+    auth: Auth,
     /// For answers that are kept to be given again.
     answers: Seal,
 }
@@ -32,7 +45,8 @@ impl App {
     /// `secret` is the service's signing secret.
     pub fn new(config: Config, databases: Databases, secret: &[u8]) -> Self {
         let answers = Seal::derive(secret, "okt idempotent answers v1");
-        Self(Arc::new(Inner { config, databases, answers }))
+        let auth = Auth::new(&config, databases.clone(), secret);
+        Self(Arc::new(Inner { config, databases, auth, answers }))
     }
 
     pub fn config(&self) -> &Config {
@@ -41,6 +55,10 @@ impl App {
 
     pub fn databases(&self) -> &Databases {
         &self.0.databases
+    }
+
+    pub fn auth(&self) -> &Auth {
+        &self.0.auth
     }
 
     fn answers(&self) -> &Seal {

@@ -2,6 +2,7 @@
 //!
 //! Each command has a file of its name. To add one: a variant in [`Command`], a file, a line in [`run`].
 
+mod admin;
 mod config;
 mod migrate;
 mod secret;
@@ -35,6 +36,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Bring the databases up to date.
     Migrate(migrate::MigrateArgs),
+    /// What an operator does at the keyboard.
+    Admin(admin::AdminArgs),
     /// Look at the configuration.
     Config(config::ConfigArgs),
 }
@@ -57,6 +60,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     match &cli.command {
         Command::Serve(args) => serve::main(load(cli.config.clone())?, args, serve::service),
         Command::Migrate(args) => migrate::main(&load(cli.config.clone())?, args),
+        Command::Admin(args) => admin::main(&load(cli.config.clone())?, args),
         Command::Config(args) => {
             let (options, environment) = (load_options(cli.config.clone())?, environment()?);
             config::run(args, || okt_config::load(&options, &environment))?;

@@ -100,6 +100,7 @@ async fn run(
 
     let edge = Edge::new(&config, secret);
     let app = App::new(config.clone(), first.clone(), secret);
+    app.bootstrap().await?;
     let api = Api::new(app, Arc::clone(&edge), telemetry.metrics.clone(), &databases);
     let routes = if role == Role::Worker { okt_api::probes(&api).into_service() } else { service(&api)? };
 
@@ -113,7 +114,7 @@ async fn run(
         let routes = okt_api::metrics_probes(&api).into_service();
         tasks.spawn(okt_http::serve(listener, routes, Arc::clone(&edge), stop.clone()));
     }
-    let tidy = Arc::clone(&edge);
+    let tidy = api.clone();
     tasks.spawn(async move { tidy.keep_tidy().await });
     let metrics = telemetry.metrics.clone();
     tasks.spawn(async move { upkeep(&metrics).await });

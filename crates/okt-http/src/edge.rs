@@ -3,7 +3,6 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -22,7 +21,7 @@ use crate::body;
 use crate::cursor::CursorKey;
 use crate::observe::RequestId;
 use crate::problem::{Code, Problem};
-use crate::rate::{Allowance, Exhausted, PerMinute};
+use crate::rate::{Allowance, Exhausted, Limit, too_many};
 use crate::routes::{Gate, Guard};
 
 /// Who a request is counted against: `user:…`, `key:…`.
@@ -40,8 +39,8 @@ pub struct Edge {
     working: Arc<Semaphore>,
     /// Apart from `working`, so that bodies which drip in slowly take no room from requests that have none.
     reading: Arc<Semaphore>,
-    by_address: PerMinute<IpAddr>,
-    by_principal: PerMinute<Principal>,
+    by_address: Limit<IpAddr>,
+    by_principal: Limit<Principal>,
     /// Addresses that used up their allowance by sending credentials that are none.
     guessing: Exhausted<IpAddr>,
     /// In development a whole test suite comes from 127.0.0.1; limits per address would only get in its way.
@@ -66,8 +65,8 @@ impl Edge {
             detached: TaskTracker::new(),
             working: Arc::new(Semaphore::new(config.server.max_in_flight)),
             reading: Arc::new(Semaphore::new(config.server.max_in_flight)),
-            by_address: PerMinute::new(config.rate_limits.anonymous_per_minute),
-            by_principal: PerMinute::new(config.rate_limits.api_per_minute),
+            by_address: Limit::per_minute(config.rate_limits.anonymous_per_minute),
+            by_principal: Limit::per_minute(config.rate_limits.api_per_minute),
             guessing: Exhausted::default(),
             loopback_is_unlimited: config.mode == Mode::Development && issuer.is_none(),
             draining: AtomicBool::new(false),
@@ -83,15 +82,11 @@ impl Edge {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Keeps the rate limits' memory in proportion to the active callers. Runs until dropped.
-    pub async fn keep_tidy(&self) {
-        let mut minute = tokio::time::interval(Duration::from_mins(1));
-        loop {
-            minute.tick().await;
-            self.by_address.forget_idle();
-            self.by_principal.forget_idle();
-            self.guessing.forget_over();
-        }
+    /// Keeps the rate limits' memory in proportion to the active callers.
+    pub fn forget_idle(&self) {
+        self.by_address.forget_idle();
+        self.by_principal.forget_idle();
+        self.guessing.forget_over();
     }
 
     /// What work for this request needs to go on without its connection.
@@ -103,6 +98,14 @@ impl Edge {
             id: extensions.get().cloned(),
             tracker: tracker.unwrap_or_default(),
         }
+    }
+
+    /// Takes one token of this address from `limit`, or refuses; for routes with a limit of their own.
+    pub fn check_address(&self, limit: &Limit<IpAddr>, address: ClientAddress) -> Result<(), Problem> {
+        if self.loopback_is_unlimited && address.0.is_loopback() {
+            return Ok(());
+        }
+        limit.check(&subscriber(address.0))
     }
 
     fn take_by_address(&self, address: IpAddr) -> Result<Option<Allowance>, Allowance> {
@@ -152,7 +155,7 @@ pub(crate) async fn enter<S: Gate>(
 ) -> Response {
     let edge = &door.edge;
     request.extensions_mut().insert(Arc::clone(edge));
-    if let Err(refused) = check_address(edge, &request) {
+    if let Err(refused) = check_uri(edge, &request) {
         return refused.into_response();
     }
     if door.guard == Guard::Probe {
@@ -246,10 +249,6 @@ fn take_room(semaphore: &Arc<Semaphore>) -> Result<Room, Problem> {
     Ok(Room { _permit: Arc::new(permit) })
 }
 
-fn too_many(exhausted: Allowance) -> Problem {
-    Problem::new(Code::RateLimited, "this caller sends too many requests").retry_after(exhausted.wait)
-}
-
 /// What one subscriber has: an IPv4 address, or an IPv6 network of which every address is theirs.
 fn subscriber(address: IpAddr) -> IpAddr {
     match address {
@@ -258,7 +257,7 @@ fn subscriber(address: IpAddr) -> IpAddr {
     }
 }
 
-fn check_address(edge: &Edge, request: &Request) -> Result<(), Problem> {
+fn check_uri(edge: &Edge, request: &Request) -> Result<(), Problem> {
     let address = request.uri().path_and_query().map_or("", |text| text.as_str());
     let limit = edge.server.limits.url_bytes;
     if address.len() > limit {

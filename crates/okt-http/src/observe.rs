@@ -40,7 +40,7 @@ impl RequestId {
 }
 
 /// The id of the request that is being answered; empty outside of one.
-pub(crate) fn current_request_id() -> String {
+pub fn current_request_id() -> String {
     CURRENT.try_with(|id| id.0.to_string()).unwrap_or_default()
 }
 

@@ -58,6 +58,8 @@ codes! {
         "Send the request again; the whole body has to arrive within the read timeout.";
     AlreadyExists = "already_exists", CONFLICT, "Already exists",
         "Use the existing one or choose another name.";
+    Conflict = "conflict", CONFLICT, "Not possible as things are",
+        "Do what `detail` asks for first.";
     IdempotencyInFlight = "idempotency_in_flight", CONFLICT, "Same request still running",
         "The first request with this Idempotency-Key has not finished; ask again after `Retry-After` seconds.";
     IdempotencyLost = "idempotency_lost", CONFLICT, "Nobody knows what became of the first request",
@@ -128,6 +130,9 @@ impl From<Error> for Problem {
         match error {
             Error::NotFound(_) => Self::new(Code::NotFound, detail),
             Error::AlreadyExists(_) => Self::new(Code::AlreadyExists, detail),
+            Error::Conflict(_) => Self::new(Code::Conflict, detail),
+            Error::Unauthenticated(_) => Self::new(Code::Unauthenticated, detail),
+            Error::Forbidden(_) => Self::new(Code::Forbidden, detail),
             Error::Invalid(errors) => Self { errors, ..Self::new(Code::Invalid, detail) },
             Error::Unavailable { cause, .. } => Self::new(Code::Unavailable, detail).caused_by(cause),
             Error::Operator(message) => Self::new(Code::Internal, "internal error").caused_by(message.into()),

@@ -12,8 +12,10 @@ use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 use http::{HeaderMap, HeaderValue};
 
-/// A limit per minute and key; `None` inside when it is switched off.
-pub(crate) struct PerMinute<K: Hash + Eq + Clone> {
+use crate::problem::{Code, Problem};
+
+/// A limit per time and key; `None` inside when it is switched off.
+pub struct Limit<K: Hash + Eq + Clone> {
     limiter: Option<RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInformationMiddleware>>,
     limit: u32,
 }
@@ -30,11 +32,24 @@ pub(crate) struct Allowance {
 /// Keys that have nothing left for a while.
 pub(crate) struct Exhausted<K>(Mutex<HashMap<K, (Instant, Allowance)>>);
 
-impl<K: Hash + Eq + Clone> PerMinute<K> {
-    pub(crate) fn new(limit: u32) -> Self {
-        let limiter = NonZeroU32::new(limit)
-            .map(|per_minute| RateLimiter::dashmap(Quota::per_minute(per_minute)).with_middleware());
+impl<K: Hash + Eq + Clone> Limit<K> {
+    pub fn per_minute(limit: u32) -> Self {
+        Self::of(limit, Quota::per_minute)
+    }
+
+    pub fn per_hour(limit: u32) -> Self {
+        Self::of(limit, Quota::per_hour)
+    }
+
+    fn of(limit: u32, quota: impl Fn(NonZeroU32) -> Quota) -> Self {
+        let limiter =
+            NonZeroU32::new(limit).map(|limit| RateLimiter::dashmap(quota(limit)).with_middleware());
         Self { limiter, limit }
+    }
+
+    /// Takes one token of `key`, or refuses.
+    pub fn check(&self, key: &K) -> Result<(), Problem> {
+        self.take(key).map(|_| ()).map_err(too_many)
     }
 
     /// Takes one token of `key`; `Err` when there is none.
@@ -54,7 +69,7 @@ impl<K: Hash + Eq + Clone> PerMinute<K> {
     }
 
     /// Forgets keys that have their whole allowance back, so that memory follows the active callers.
-    pub(crate) fn forget_idle(&self) {
+    pub fn forget_idle(&self) {
         if let Some(limiter) = &self.limiter {
             limiter.retain_recent();
             limiter.shrink_to_fit();
@@ -99,6 +114,10 @@ impl Allowance {
         headers.insert("ratelimit-remaining", HeaderValue::from(self.remaining));
         headers.insert("ratelimit-reset", HeaderValue::from(self.wait));
     }
+}
+
+pub(crate) fn too_many(exhausted: Allowance) -> Problem {
+    Problem::new(Code::RateLimited, "this caller sends too many requests").retry_after(exhausted.wait)
 }
 
 fn whole_seconds(wait: Duration) -> u64 {

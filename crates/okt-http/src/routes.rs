@@ -37,6 +37,8 @@ pub enum Guard {
     Public,
     /// Any valid credential.
     Authenticated,
+    /// A person's session: a key must not do this, because with it a stolen key could be made permanent.
+    Session,
     /// A valid credential that holds this permission, in the repository of the path where there is one.
     Needs(Permission),
 }
@@ -47,6 +49,7 @@ impl std::fmt::Display for Guard {
             Self::Probe => f.write_str("probe"),
             Self::Public => f.write_str("public"),
             Self::Authenticated => f.write_str("authenticated"),
+            Self::Session => f.write_str("session"),
             Self::Needs(permission) => write!(f, "needs {permission}"),
         }
     }
@@ -159,6 +162,7 @@ fn complete(guard: Guard, operation: &mut Operation) {
     match guard {
         Guard::Probe | Guard::Public => {}
         Guard::Authenticated => codes.push(Code::Unauthenticated),
+        Guard::Session => codes.extend([Code::Unauthenticated, Code::Forbidden]),
         Guard::Needs(_) => codes.extend([Code::Unauthenticated, Code::Forbidden, Code::NotFound]),
     }
     if operation.request_body.is_some() {

@@ -17,6 +17,16 @@ pub enum Error {
     #[error("{0} already exists")]
     AlreadyExists(&'static str),
 
+    /// The state of things does not allow it; says what would.
+    #[error("{0}")]
+    Conflict(&'static str),
+
+    #[error("{0}")]
+    Unauthenticated(&'static str),
+
+    #[error("{0}")]
+    Forbidden(&'static str),
+
     #[error("the request failed validation")]
     Invalid(Vec<FieldError>),
 

@@ -6,39 +6,59 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A repository: the boundary between tenants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct RepositoryId(Uuid);
+/// Each id is a type of its own, so that none can stand where another is asked for.
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
 
-impl RepositoryId {
-    /// Mints a new id.
-    #[expect(clippy::disallowed_methods, reason = "the one place that mints ids")]
-    pub fn mint() -> Self {
-        Self(Uuid::now_v7())
-    }
+        impl $name {
+            /// Mints a new id.
+            #[expect(clippy::disallowed_methods, reason = "the one place that mints ids")]
+            pub fn mint() -> Self {
+                Self(Uuid::now_v7())
+            }
 
-    pub const fn uuid(self) -> Uuid {
-        self.0
-    }
+            pub const fn uuid(self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+                text.parse().map(Self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )+};
 }
 
-impl From<Uuid> for RepositoryId {
-    fn from(uuid: Uuid) -> Self {
-        Self(uuid)
-    }
-}
-
-impl FromStr for RepositoryId {
-    type Err = uuid::Error;
-
-    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
-        text.parse().map(Self)
-    }
-}
-
-impl fmt::Display for RepositoryId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+ids! {
+    /// A personal API key; its number, not its secret.
+    ApiKeyId,
+    /// An entry of the audit.
+    AuditId,
+    /// A repository: the boundary between tenants.
+    RepositoryId,
+    /// A login, and the family of refresh tokens that keep it alive.
+    SessionId,
+    /// One signed token (its `jti`).
+    TokenId,
+    /// A person's account.
+    UserId,
 }

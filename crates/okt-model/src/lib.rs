@@ -1,12 +1,18 @@
 //! The ground floor: the words every other crate speaks.
 //!
-//! Typed ids, permissions, and the one error type. It must not know async code, SQL, HTTP or files.
+//! Typed ids, permissions, roles, and the one error type. It must not know async code, SQL, HTTP or files.
 //! To add a word, give its noun a file here and re-export it below.
 
+mod account;
+mod audit;
 mod error;
 mod id;
 mod permission;
+mod role;
 
+pub use account::{ApiKey, Email, User};
+pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
 pub use error::{Cause, Error, FieldError, Result};
-pub use id::RepositoryId;
-pub use permission::{Action, Object, Permission};
+pub use id::{ApiKeyId, AuditId, RepositoryId, SessionId, TokenId, UserId};
+pub use permission::{Action, Object, Permission, PermissionSet};
+pub use role::{Domain, Role};

@@ -1,6 +1,7 @@
 //! The named databases: how many connections this process may hold to each, and for how long.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +9,15 @@ use okt_config::{Config, Database, Period};
 use okt_model::{Error, RepositoryId, Result};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection, PgPool, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, Connection as _, PgPool, Postgres, Transaction};
 
 use crate::error::from_sqlx;
 use crate::migrate::{self, Report};
 use crate::places::{Place, about, await_server, connect, places};
 use crate::probes::{Probed, Probes};
+
+/// What the functions of this crate work on.
+pub type Connection = sqlx::PgConnection;
 
 /// The role the service works as where its login could pass row-level security.
 pub(crate) const SERVICE_ROLE: &str = "okt_service";
@@ -42,6 +46,29 @@ pub struct Databases {
     pools: Arc<BTreeMap<String, PgPool>>,
     system: Arc<str>,
     probes: Arc<Probes>,
+}
+
+/// A transaction; rolled back unless it is committed.
+pub struct Tx(Transaction<'static, Postgres>);
+
+impl Tx {
+    pub async fn commit(self) -> Result<()> {
+        self.0.commit().await.map_err(from_sqlx)
+    }
+}
+
+impl Deref for Tx {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.0
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut Connection {
+        &mut self.0
+    }
 }
 
 /// Connections of one pool.
@@ -132,16 +159,17 @@ impl Databases {
     }
 
     /// Begins a transaction that sees one repository and nothing else, whatever its queries forget.
-    pub async fn begin(
-        &self,
-        database: &str,
-        repository: RepositoryId,
-    ) -> Result<Transaction<'static, Postgres>> {
+    pub async fn begin(&self, database: &str, repository: RepositoryId) -> Result<Tx> {
         let pool = self.pools.get(database);
         let pool = pool.ok_or_else(|| Error::internal(format!("no database is named {database}")))?;
         // One round trip. The id is a UUID, so the text can't say anything else.
         let begin = format!("BEGIN; SET LOCAL okt.repository = '{}'", repository.uuid());
-        pool.begin_with(AssertSqlSafe(begin)).await.map_err(from_sqlx)
+        Ok(Tx(pool.begin_with(AssertSqlSafe(begin)).await.map_err(from_sqlx)?))
+    }
+
+    /// Begins a transaction on the system database.
+    pub async fn begin_system(&self) -> Result<Tx> {
+        Ok(Tx(self.system().begin().await.map_err(from_sqlx)?))
     }
 
     /// A connection to the system database.

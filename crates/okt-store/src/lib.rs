@@ -4,6 +4,8 @@
 //! transaction. To add a table: a migration under `migrations/<schema>/`, a file here named after the table, and for
 //! a repository table the three row-level-security statements that `tests/storage` looks for.
 
+pub mod api_keys;
+pub mod audit;
 pub mod counters;
 mod databases;
 mod error;
@@ -11,8 +13,11 @@ pub mod idempotency;
 mod migrate;
 mod places;
 mod probes;
+pub mod roles;
+pub mod sessions;
+pub mod users;
 
-pub use databases::{Databases, Purpose, Usage};
+pub use databases::{Connection, Databases, Purpose, Tx, Usage};
 pub use error::from_sqlx;
 pub use migrate::{Report, Schema};
 pub use places::connect_options;

@@ -84,4 +84,10 @@ pub struct RateLimits {
     pub api_per_minute: u32,
     /// Requests a minute for each address without a credential; 0 for no limit.
     pub anonymous_per_minute: u32,
+    /// Tries to sign in, a minute for each address; 0 for no limit.
+    pub login_per_minute: u32,
+    /// Tries to sign in, an hour for each account; 0 for no limit.
+    pub login_per_hour_per_account: u32,
+    /// New accounts, an hour for each address; 0 for no limit.
+    pub register_per_hour: u32,
 }

@@ -1,0 +1,17 @@
+//! Where a request came from, for the audit.
+
+use std::net::IpAddr;
+
+/// What the door knows of a request besides its caller.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    pub request_id: String,
+    pub address: Option<IpAddr>,
+}
+
+impl Origin {
+    /// The service itself.
+    pub fn service(what: &str) -> Self {
+        Self { request_id: what.to_owned(), address: None }
+    }
+}

@@ -1,0 +1,103 @@
+//! Roles: who may do what where.
+
+use okt_auth::{Caller, SystemScope};
+use okt_model::{Domain, Error, Permission, Result, Role, UserId};
+use okt_store::{Connection, roles, users};
+
+use crate::audit::{Actor, record};
+use crate::{App, Origin};
+
+/// What a caller may do in one domain.
+pub struct DomainPermissions {
+    pub domain: Domain,
+    pub roles: Vec<Role>,
+    pub permissions: Vec<Permission>,
+}
+
+impl App {
+    /// What the presented credential may do, domain by domain.
+    pub fn permissions(&self, caller: &Caller) -> Vec<DomainPermissions> {
+        let rows = caller.domains().into_iter().map(|domain| DomainPermissions {
+            roles: caller.roles(domain),
+            permissions: caller.permissions(domain).iter().collect(),
+            domain,
+        });
+        rows.filter(|row| !row.permissions.is_empty()).collect()
+    }
+
+    pub async fn assign_role(
+        &self,
+        origin: &Origin,
+        scope: &SystemScope,
+        user: UserId,
+        domain: Domain,
+        role: Role,
+    ) -> Result<()> {
+        check_fit(domain, role)?;
+        let mut tx = self.databases().begin_system().await?;
+        if roles::assign(&mut tx, user, domain, role).await? {
+            let object = described(user, domain, role);
+            record(&mut tx, origin, Actor::caller(scope.caller()), "role.assigned", &object).await?;
+        }
+        tx.commit().await
+    }
+
+    /// The last sysadmin stays, or nobody could ever make another.
+    pub async fn remove_role(
+        &self,
+        origin: &Origin,
+        scope: &SystemScope,
+        user: UserId,
+        domain: Domain,
+        role: Role,
+    ) -> Result<()> {
+        check_fit(domain, role)?;
+        let mut tx = self.databases().begin_system().await?;
+        let last = role == Role::Sysadmin && roles::lock_two_holders(&mut tx, domain, role).await? < 2;
+        if !roles::remove(&mut tx, user, domain, role).await? {
+            return Err(Error::NotFound("role assignment"));
+        }
+        if last {
+            return Err(Error::Conflict("the last sysadmin can't be removed; make another one first"));
+        }
+        record(
+            &mut tx,
+            origin,
+            Actor::caller(scope.caller()),
+            "role.removed",
+            &described(user, domain, role),
+        )
+        .await?;
+        tx.commit().await
+    }
+
+    /// For the operator at the keyboard: makes an existing user sysadmin; false when they were.
+    pub async fn promote_by_email(&self, origin: &Origin, email: &str) -> Result<bool> {
+        let email = okt_model::Email::parse(email)?;
+        let mut tx = self.databases().begin_system().await?;
+        let (user, _) = users::find_by_email(&mut tx, &email).await?.ok_or(Error::NotFound("user"))?;
+        let promoted = self.promote(&mut tx, origin, user.id).await?;
+        tx.commit().await?;
+        Ok(promoted)
+    }
+
+    pub(crate) async fn promote(&self, conn: &mut Connection, origin: &Origin, user: UserId) -> Result<bool> {
+        let promoted = roles::assign(conn, user, Domain::System, Role::Sysadmin).await?;
+        if promoted {
+            let object = described(user, Domain::System, Role::Sysadmin);
+            record(conn, origin, Actor::SERVICE, "role.assigned", &object).await?;
+        }
+        Ok(promoted)
+    }
+}
+
+fn check_fit(domain: Domain, role: Role) -> Result<()> {
+    if role.fits(domain) {
+        return Ok(());
+    }
+    Err(Error::invalid("role", format!("{} is not a role of this domain", role.as_str())))
+}
+
+fn described(user: UserId, domain: Domain, role: Role) -> String {
+    format!("{user} {} in {domain}", role.as_str())
+}

@@ -1,0 +1,195 @@
+//! From a bearer text to somebody who may do things.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use moka::sync::Cache;
+use okt_config::{Config, Secret};
+use okt_model::{ApiKeyId, Domain, Permission, PermissionSet, Result, Role, SessionId, TokenId, UserId};
+use okt_store::{Databases, api_keys, roles, sessions};
+
+use crate::grants::{Decision, Grants, Narrow};
+use crate::jwt::Tokens;
+use crate::opaque::{self, Prefix};
+use crate::password::Passwords;
+
+/// How many users' rights a process remembers, and for how long without use. Nothing depends on it but speed: what is
+/// remembered is only ever used for the very version of the roles that the credential was looked up with.
+const REMEMBERED: u64 = 100_000;
+const REMEMBERED_FOR: Duration = Duration::from_mins(10);
+
+/// Tells who is calling.
+pub struct Auth {
+    databases: Databases,
+    passwords: Passwords,
+    tokens: Tokens,
+    token_ttl: Duration,
+    users_may_create_repositories: bool,
+    rights: Cache<(UserId, i64), Arc<Rights>>,
+}
+
+/// The roles of a user, and what they add up to.
+struct Rights {
+    assignments: Vec<(Domain, Role)>,
+    grants: Grants,
+}
+
+/// Somebody with a valid credential.
+#[derive(Clone)]
+pub struct Caller {
+    user: UserId,
+    credential: Credential,
+    rights: Arc<Rights>,
+    narrow: Option<Arc<Narrow>>,
+}
+
+/// What they came with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Credential {
+    Session(SessionId),
+    ApiKey(ApiKeyId),
+}
+
+/// The proof that a caller holds the permission that a use case on the whole installation needs. Only
+/// [`Caller::let_in`] makes one.
+#[derive(Clone)]
+pub struct SystemScope(Caller);
+
+impl Auth {
+    /// `secret` is the service's signing secret.
+    pub fn new(config: &Config, databases: Databases, secret: &[u8]) -> Self {
+        let previous = &config.auth.jwt_secret_previous;
+        let previous = (!previous.is_empty()).then(|| previous.expose().as_bytes());
+        Self {
+            databases,
+            passwords: Passwords::new(),
+            tokens: Tokens::new(secret, previous, config.oauth.issuer.as_ref()),
+            token_ttl: config.auth.token_ttl.duration(),
+            users_may_create_repositories: config.rbac.users_may_create_repositories,
+            rights: Cache::builder().max_capacity(REMEMBERED).time_to_idle(REMEMBERED_FOR).build(),
+        }
+    }
+
+    pub const fn passwords(&self) -> &Passwords {
+        &self.passwords
+    }
+
+    /// An access token for the session.
+    pub fn sign_session(&self, user: UserId, session: SessionId) -> Secret {
+        Secret::from(self.tokens.sign_session(user, session, TokenId::mint(), now(), self.token_ttl))
+    }
+
+    /// Who presents this; `None` when it is no valid credential. One statement, and a second one when the user's
+    /// roles have changed since they were last looked at here.
+    pub async fn authenticate(&self, bearer: &str) -> Result<Option<Caller>> {
+        if let Some(hash) = opaque::parse(Prefix::ApiKey, bearer) {
+            return self.by_api_key(hash.as_bytes()).await;
+        }
+        let Some(claims) = self.tokens.verify_session(bearer, now()) else { return Ok(None) };
+        let mut conn = self.databases.acquire_system().await?;
+        let live = sessions::find_live(&mut conn, claims.sid).await?;
+        drop(conn);
+        let Some(live) = live.filter(|live| live.user == claims.sub) else { return Ok(None) };
+        let rights = self.rights_of(live.user, live.roles_version).await?;
+        Ok(Some(Caller {
+            user: live.user,
+            credential: Credential::Session(claims.sid),
+            rights,
+            narrow: None,
+        }))
+    }
+
+    async fn by_api_key(&self, hash: &[u8; 32]) -> Result<Option<Caller>> {
+        let mut conn = self.databases.acquire_system().await?;
+        let found = api_keys::find_live(&mut conn, hash).await?;
+        drop(conn);
+        let Some(key) = found else { return Ok(None) };
+        // A permission that no release of ours knows any more grants nothing.
+        let permissions = key.permissions.iter().filter_map(|text| text.parse::<Permission>().ok());
+        let narrow = Narrow {
+            permissions: permissions.collect(),
+            repositories: key.repository.map(|repository| [repository].into()),
+        };
+        let rights = self.rights_of(key.user, key.roles_version).await?;
+        let (credential, narrow) = (Credential::ApiKey(key.id), Some(Arc::new(narrow)));
+        Ok(Some(Caller { user: key.user, credential, rights, narrow }))
+    }
+
+    async fn rights_of(&self, user: UserId, version: i64) -> Result<Arc<Rights>> {
+        if let Some(rights) = self.rights.get(&(user, version)) {
+            return Ok(rights);
+        }
+        let mut conn = self.databases.acquire_system().await?;
+        let assignments = roles::list_of(&mut conn, user).await?;
+        drop(conn);
+        let grants = Grants::new(assignments.iter().copied(), self.users_may_create_repositories);
+        let rights = Arc::new(Rights { assignments, grants });
+        // Should the roles have changed again in between, these are newer than the version says; the next look-up
+        // brings the newer version and asks once more.
+        self.rights.insert((user, version), Arc::clone(&rights));
+        Ok(rights)
+    }
+}
+
+impl Caller {
+    pub const fn user(&self) -> UserId {
+        self.user
+    }
+
+    pub const fn credential(&self) -> Credential {
+        self.credential
+    }
+
+    /// What the roles add up to with this credential.
+    pub fn permissions(&self, domain: Domain) -> PermissionSet {
+        match &self.narrow {
+            Some(narrow) => self.rights.grants.narrowed(narrow, domain),
+            None => self.rights.grants.permissions(domain),
+        }
+    }
+
+    pub fn may(&self, domain: Domain, permission: Permission) -> bool {
+        self.decide(domain, permission) == Decision::Allowed
+    }
+
+    pub fn decide(&self, domain: Domain, permission: Permission) -> Decision {
+        self.rights.grants.decide(domain, permission, self.narrow.as_deref())
+    }
+
+    /// Whether they may do everything; a key never may.
+    pub fn is_sysadmin(&self) -> bool {
+        self.narrow.is_none() && self.roles(Domain::System).contains(&Role::Sysadmin)
+    }
+
+    /// The roles of the user in a domain, whatever the credential leaves of them.
+    pub fn roles(&self, domain: Domain) -> Vec<Role> {
+        self.rights.assignments.iter().filter(|(of, _)| *of == domain).map(|(_, role)| *role).collect()
+    }
+
+    /// Where the user has a role.
+    pub fn domains(&self) -> Vec<Domain> {
+        let mut domains: Vec<_> = self.rights.assignments.iter().map(|(domain, _)| *domain).collect();
+        domains.dedup();
+        domains
+    }
+
+    /// Lets a caller in to use cases on the whole installation, if they hold the permission there.
+    pub fn let_in(&self, permission: Permission) -> Option<SystemScope> {
+        self.may(Domain::System, permission).then(|| SystemScope(self.clone()))
+    }
+}
+
+impl SystemScope {
+    pub const fn caller(&self) -> &Caller {
+        &self.0
+    }
+}
+
+/// Seconds since 1970 by this machine's clock; tokens are verified with some leeway for the others'.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the clock of tokens; what has to be exact is timed by the database"
+)]
+fn now() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
+}

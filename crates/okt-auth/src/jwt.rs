@@ -1,0 +1,191 @@
+//! Signed tokens: HS256 JWTs of two kinds under one secret.
+//!
+//! A token of one kind must never pass for the other, so they differ in three signed places: `typ`, `aud`, and the
+//! claims they must have. A verifier takes exactly the header that we write; nothing in it is a choice of the sender.
+
+use std::time::Duration;
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
+use okt_model::{SessionId, TokenId, UserId};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use url::Url;
+
+/// What a session's token says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionClaims {
+    pub iss: String,
+    pub sub: UserId,
+    pub aud: String,
+    pub sid: SessionId,
+    pub iat: u64,
+    pub exp: u64,
+    pub jti: TokenId,
+}
+
+/// What an OAuth access token says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessClaims {
+    pub iss: String,
+    pub sub: UserId,
+    pub aud: String,
+    pub client_id: String,
+    pub scope: String,
+    pub iat: u64,
+    pub exp: u64,
+    pub jti: TokenId,
+}
+
+/// An access token to be signed.
+#[derive(Clone, Copy, Debug)]
+pub struct NewAccess<'a> {
+    pub user: UserId,
+    /// The resource it is for (RFC 8707).
+    pub audience: &'a str,
+    pub client: &'a str,
+    pub scope: &'a str,
+    pub id: TokenId,
+}
+
+/// Signs tokens and verifies them. Times are seconds since 1970, by a clock that all processes share.
+pub struct Tokens {
+    signing: EncodingKey,
+    /// The first signs as well; the second is the secret before the last change.
+    keys: Vec<Key>,
+    validation: Validation,
+    issuer: String,
+}
+
+impl Tokens {
+    /// Without an issuer, tokens are `okt`'s. An empty `previous` is none: anybody can sign with an empty secret.
+    pub fn new(secret: &[u8], previous: Option<&[u8]>, issuer: Option<&Url>) -> Self {
+        let previous = previous.filter(|previous| !previous.is_empty());
+        let mut validation = Validation::new(Algorithm::HS256);
+        // Claims are checked below, against a clock that tests can set.
+        validation.required_spec_claims.clear();
+        validation.validate_exp = false;
+        validation.validate_aud = false;
+        Self {
+            signing: EncodingKey::from_secret(secret),
+            keys: [secret].into_iter().chain(previous).map(Key::new).collect(),
+            validation,
+            // As metadata documents show it; `Url` puts a slash behind a bare host.
+            issuer: issuer.map_or("okt", |url| url.as_str().trim_end_matches('/')).to_owned(),
+        }
+    }
+
+    pub fn sign_session(
+        &self,
+        user: UserId,
+        session: SessionId,
+        id: TokenId,
+        now: u64,
+        ttl: Duration,
+    ) -> String {
+        let claims = SessionClaims {
+            iss: self.issuer.clone(),
+            sub: user,
+            aud: SESSION_AUDIENCE.to_owned(),
+            sid: session,
+            iat: now,
+            exp: now.saturating_add(ttl.as_secs()),
+            jti: id,
+        };
+        self.sign(Kind::Session, &claims)
+    }
+
+    pub fn sign_access(&self, new: &NewAccess<'_>, now: u64, ttl: Duration) -> String {
+        let claims = AccessClaims {
+            iss: self.issuer.clone(),
+            sub: new.user,
+            aud: new.audience.to_owned(),
+            client_id: new.client.to_owned(),
+            scope: new.scope.to_owned(),
+            iat: now,
+            exp: now.saturating_add(ttl.as_secs()),
+            jti: new.id,
+        };
+        self.sign(Kind::Access, &claims)
+    }
+
+    /// `None` for whatever is not a session's token of ours, in force. Whether the session is alive, the database knows.
+    pub fn verify_session(&self, token: &str, now: u64) -> Option<SessionClaims> {
+        let claims: SessionClaims = self.verify(Kind::Session, token)?;
+        let ours = claims.iss == self.issuer && claims.aud == SESSION_AUDIENCE;
+        (ours && in_force(claims.iat, claims.exp, now)).then_some(claims)
+    }
+
+    /// `None` for whatever is not an access token of ours, in force, for this audience.
+    pub fn verify_access(&self, token: &str, audience: &str, now: u64) -> Option<AccessClaims> {
+        let claims: AccessClaims = self.verify(Kind::Access, token)?;
+        let ours = claims.iss == self.issuer && claims.aud == audience;
+        (ours && in_force(claims.iat, claims.exp, now)).then_some(claims)
+    }
+
+    fn sign(&self, kind: Kind, claims: &impl Serialize) -> String {
+        encode(self.keys[0].header(kind), claims, &self.signing).expect("plain claims can be signed")
+    }
+
+    /// Whether it came from us as this kind, unaltered. Claims that are missing or of another type fail to parse.
+    fn verify<C: DeserializeOwned>(&self, kind: Kind, token: &str) -> Option<C> {
+        if token.len() > LONGEST || token.split('.').count() != 3 {
+            return None;
+        }
+        let header = decode_header(token).ok()?;
+        let key = self.keys.iter().find(|key| *key.header(kind) == header)?;
+        Some(decode(token, &key.decoding, &self.validation).ok()?.claims)
+    }
+}
+
+const SESSION_AUDIENCE: &str = "okt:session";
+
+/// Ours are a tenth of it. What is longer is refused before anything is decoded.
+const LONGEST: usize = 4096;
+
+/// How far clocks may be apart.
+const LEEWAY: u64 = 30;
+
+fn in_force(iat: u64, exp: u64, now: u64) -> bool {
+    iat <= now.saturating_add(LEEWAY) && now < exp.saturating_add(LEEWAY)
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Session,
+    Access,
+}
+
+struct Key {
+    session: Header,
+    access: Header,
+    decoding: DecodingKey,
+}
+
+impl Key {
+    /// Its id follows from the secret, so that processes that share one agree on it without being told.
+    fn new(secret: &[u8]) -> Self {
+        let digest = Sha256::new().chain_update(b"okt jwt key id\0").chain_update(secret).finalize();
+        let id = digest[..8].iter().fold(String::new(), |id, byte| format!("{id}{byte:02x}"));
+        let header = |typ: &str| Header {
+            typ: Some(typ.to_owned()),
+            kid: Some(id.clone()),
+            ..Header::new(Algorithm::HS256)
+        };
+        Self {
+            session: header("session+jwt"),
+            access: header("at+jwt"),
+            decoding: DecodingKey::from_secret(secret),
+        }
+    }
+
+    const fn header(&self, kind: Kind) -> &Header {
+        match kind {
+            Kind::Session => &self.session,
+            Kind::Access => &self.access,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

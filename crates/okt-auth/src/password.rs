@@ -1,0 +1,299 @@
+//! Passwords: argon2id, a few at a time.
+//!
+//! A hash costs a core a tenth of a second and 19 MiB, so strangers could sink the service by logging in. Two are
+//! computed at once, a few dozen wait, and the rest is refused.
+
+use std::sync::Arc;
+
+use argon2::password_hash::{self, PasswordHasher, PasswordVerifier};
+use argon2::{Algorithm, Argon2, Params, PasswordHash, RECOMMENDED_SALT_LEN, Version};
+use okt_config::Secret;
+use okt_model::{Error, Result};
+use rand::TryRng;
+use rand::rngs::SysRng;
+use tokio::sync::Semaphore;
+
+/// Hashes and checks passwords. One per process: it is what counts how many are at it.
+#[derive(Debug)]
+pub struct Passwords {
+    /// Places for those at work and those waiting.
+    room: Arc<Semaphore>,
+    /// Places for those at work.
+    desks: Arc<Semaphore>,
+}
+
+/// What a password turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Verified {
+    Wrong,
+    Right,
+    /// Right, and kept with other parameters than today's: hash it anew and keep that.
+    RightButRehash,
+}
+
+impl Default for Passwords {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Passwords {
+    pub fn new() -> Self {
+        Self { room: Arc::new(Semaphore::new(AT_WORK + WAITING)), desks: Arc::new(Semaphore::new(AT_WORK)) }
+    }
+
+    /// 8 to 256 characters, whatever they are, blanks at the ends included.
+    pub fn check_length(password: &str) -> Result<()> {
+        // Bytes first: nobody counts the characters of a megabyte.
+        if password.len() <= 4 * LONGEST && (SHORTEST..=LONGEST).contains(&password.chars().count()) {
+            return Ok(());
+        }
+        Err(Error::invalid("password", format!("must have {SHORTEST} to {LONGEST} characters")))
+    }
+
+    /// The text to keep: algorithm, parameters, a fresh salt and the hash.
+    pub async fn hash(&self, password: &str) -> Result<String> {
+        let password = Secret::from(password.to_owned());
+        self.at_a_desk(move || {
+            let mut salt = [0; RECOMMENDED_SALT_LEN];
+            SysRng.try_fill_bytes(&mut salt).map_err(Error::internal)?;
+            let hash = hasher().hash_password_with_salt(password.expose().as_bytes(), &salt);
+            Ok(hash.map_err(Error::internal)?.to_string())
+        })
+        .await
+    }
+
+    /// With `None`, for an account that does not exist, it takes as long and the answer is `Wrong`.
+    pub async fn verify(&self, password: &str, hash: Option<&str>) -> Result<Verified> {
+        let password = Secret::from(password.to_owned());
+        let known = hash.is_some();
+        let hash = hash.unwrap_or(NOBODYS).to_owned();
+        self.at_a_desk(move || {
+            let hash = PasswordHash::new(&hash).map_err(Error::internal)?;
+            match hasher().verify_password(password.expose().as_bytes(), &hash) {
+                Err(password_hash::Error::PasswordInvalid) => Ok(Verified::Wrong),
+                Err(error) => Err(Error::internal(error)),
+                Ok(()) if !known => Ok(Verified::Wrong),
+                Ok(()) if is_current(&hash) => Ok(Verified::Right),
+                Ok(()) => Ok(Verified::RightButRehash),
+            }
+        })
+        .await
+    }
+
+    /// The permits go along with the work, which can't be stopped: a caller who leaves while it runs frees the desk
+    /// when it is really free, and one who leaves while waiting frees the place at once.
+    async fn at_a_desk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let Ok(place) = self.room.clone().try_acquire_owned() else {
+            let cause = "too many passwords are waiting to be checked".into();
+            return Err(Error::Unavailable { service: "password hashing", cause });
+        };
+        let desk = self.desks.clone().acquire_owned().await.map_err(Error::internal)?;
+        let work = move || {
+            let _held = (place, desk);
+            work()
+        };
+        tokio::task::spawn_blocking(work).await.map_err(Error::internal)?
+    }
+}
+
+const SHORTEST: usize = 8;
+const LONGEST: usize = 256;
+
+const AT_WORK: usize = 2;
+const WAITING: usize = 32;
+
+/// The least that OWASP recommends; more memory would be slower than people wait for on small machines.
+const PARAMS: Params = match Params::new(19_456, 2, 1, Some(32)) {
+    Ok(params) => params,
+    Err(_) => panic!("these parameters are valid"),
+};
+
+/// Nobody's password, with the parameters above. A hash of nothing but zeros belongs to no known text.
+const NOBODYS: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+fn hasher() -> Argon2<'static> {
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, PARAMS)
+}
+
+fn is_current(hash: &PasswordHash) -> bool {
+    hash.algorithm == Algorithm::Argon2id.ident()
+        && hash.version == Some(Version::V0x13.into())
+        && Params::try_from(hash).is_ok_and(|params| params == PARAMS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Condvar, Mutex};
+
+    use tokio::task::JoinHandle;
+
+    use super::*;
+
+    #[test]
+    fn length_is_counted_in_characters() {
+        for (password, sound) in [
+            ("", false),
+            ("sevenee", false),
+            ("eighteen", true),
+            ("ééééééé", false),
+            ("éééééééé", true),
+            ("        ", true),
+            (&"é".repeat(256), true),
+            (&"🦀".repeat(256), true),
+            (&"é".repeat(257), false),
+            (&"x".repeat(1_000_000), false),
+        ] {
+            assert_eq!(Passwords::check_length(password).is_ok(), sound, "{password:.20}");
+        }
+        let Err(Error::Invalid(errors)) = Passwords::check_length("short") else { panic!("not refused") };
+        assert_eq!((errors[0].field.as_ref(), errors.len()), ("password", 1));
+    }
+
+    #[tokio::test]
+    async fn the_right_password_is_right_and_others_are_wrong() {
+        let passwords = Passwords::new();
+        let hash = passwords.hash(" correct horse ").await.unwrap();
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        assert_ne!(hash, passwords.hash(" correct horse ").await.unwrap(), "each has its own salt");
+        let verify = async |password| passwords.verify(password, Some(&hash)).await.unwrap();
+        assert_eq!(verify(" correct horse ").await, Verified::Right);
+        for wrong in ["correct horse", "", " correct horse", " Correct horse ", "wrong"] {
+            assert_eq!(verify(wrong).await, Verified::Wrong);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_unknown_account_is_checked_like_any_other() {
+        assert!(is_current(&PasswordHash::new(NOBODYS).unwrap()), "same work as for a known account");
+        assert_eq!(Passwords::new().verify("whatever", None).await.unwrap(), Verified::Wrong);
+    }
+
+    #[tokio::test]
+    async fn other_parameters_ask_for_a_new_hash() {
+        let salt = [7; RECOMMENDED_SALT_LEN];
+        let old = |algorithm, version, m, t, length| {
+            let params = Params::new(m, t, 1, Some(length)).unwrap();
+            let hash = Argon2::new(algorithm, version, params).hash_password_with_salt(b"password", &salt);
+            hash.unwrap().to_string()
+        };
+        let passwords = Passwords::new();
+        for hash in [
+            old(Algorithm::Argon2id, Version::V0x13, 8_192, 2, 32),
+            old(Algorithm::Argon2id, Version::V0x13, 19_456, 1, 32),
+            old(Algorithm::Argon2id, Version::V0x13, 19_456, 2, 16),
+            old(Algorithm::Argon2id, Version::V0x10, 19_456, 2, 32),
+            old(Algorithm::Argon2i, Version::V0x13, 19_456, 2, 32),
+        ] {
+            let answer = passwords.verify("password", Some(&hash)).await.unwrap();
+            assert_eq!(answer, Verified::RightButRehash, "{hash}");
+            assert_eq!(passwords.verify("passwort", Some(&hash)).await.unwrap(), Verified::Wrong);
+        }
+        let today = old(Algorithm::Argon2id, Version::V0x13, 19_456, 2, 32);
+        assert_eq!(passwords.verify("password", Some(&today)).await.unwrap(), Verified::Right);
+    }
+
+    #[tokio::test]
+    async fn a_broken_hash_is_our_fault_and_not_a_wrong_password() {
+        let answer = Passwords::new().verify("password", Some("plain")).await;
+        assert!(matches!(answer, Err(Error::Internal(_))), "{answer:?}");
+    }
+
+    /// Work that goes on until the gate opens, and counts who is at it.
+    #[derive(Default)]
+    struct Gate {
+        open: Mutex<bool>,
+        opened: Condvar,
+        at_work: AtomicUsize,
+        most: AtomicUsize,
+        done: AtomicUsize,
+    }
+
+    impl Gate {
+        fn work(self: &Arc<Self>) -> impl FnOnce() -> Result<()> + Send + 'static {
+            let gate = self.clone();
+            move || {
+                let now = gate.at_work.fetch_add(1, Ordering::SeqCst) + 1;
+                gate.most.fetch_max(now, Ordering::SeqCst);
+                let open = gate.open.lock().unwrap();
+                drop(gate.opened.wait_while(open, |open| !*open).unwrap());
+                gate.at_work.fetch_sub(1, Ordering::SeqCst);
+                gate.done.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            }
+        }
+
+        fn open(&self) {
+            *self.open.lock().unwrap() = true;
+            self.opened.notify_all();
+        }
+    }
+
+    async fn until(condition: impl Fn() -> bool) {
+        while !condition() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn begin(passwords: &Arc<Passwords>, gate: &Arc<Gate>) -> JoinHandle<Result<()>> {
+        let (passwords, work) = (passwords.clone(), gate.work());
+        tokio::spawn(async move { passwords.at_a_desk(work).await })
+    }
+
+    #[tokio::test]
+    async fn two_are_at_work_thirty_two_wait_and_the_next_is_refused() {
+        let (passwords, gate) = (Arc::new(Passwords::new()), Arc::new(Gate::default()));
+        let tasks: Vec<_> = (0..34).map(|_| begin(&passwords, &gate)).collect();
+        until(|| passwords.room.available_permits() == 0 && gate.at_work.load(Ordering::SeqCst) == 2).await;
+
+        for refused in
+            [passwords.hash("password").await.map(drop), passwords.verify("password", None).await.map(drop)]
+        {
+            let Err(Error::Unavailable { service, .. }) = refused else { panic!("{refused:?}") };
+            assert_eq!(service, "password hashing");
+        }
+
+        gate.open();
+        for task in tasks {
+            task.await.unwrap().unwrap();
+        }
+        assert_eq!((gate.most.load(Ordering::SeqCst), gate.done.load(Ordering::SeqCst)), (2, 34));
+        let _ = passwords.verify("password", None).await.expect("there is room again");
+    }
+
+    #[tokio::test]
+    async fn whoever_goes_away_leaves_no_place_taken_and_no_desk_shared() {
+        let (passwords, gate) = (Arc::new(Passwords::new()), Arc::new(Gate::default()));
+        let at_work = [begin(&passwords, &gate), begin(&passwords, &gate)];
+        until(|| gate.at_work.load(Ordering::SeqCst) == 2).await;
+        let waiting = begin(&passwords, &gate);
+        until(|| passwords.room.available_permits() == 31).await;
+
+        waiting.abort();
+        assert!(waiting.await.unwrap_err().is_cancelled());
+        assert_eq!(passwords.room.available_permits(), 32, "a place in the queue is free at once");
+        for task in at_work {
+            task.abort();
+            assert!(task.await.unwrap_err().is_cancelled());
+        }
+        assert_eq!(passwords.desks.available_permits(), 0, "the work goes on, and so does its desk");
+
+        gate.open();
+        until(|| passwords.room.available_permits() == 34 && passwords.desks.available_permits() == 2).await;
+        assert_eq!(gate.done.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_gives_its_desk_back() {
+        let passwords = Passwords::new();
+        let answer = passwords.at_a_desk::<()>(|| panic!("on purpose")).await;
+        assert!(matches!(answer, Err(Error::Internal(_))), "{answer:?}");
+        assert_eq!((passwords.room.available_permits(), passwords.desks.available_permits()), (34, 2));
+    }
+}

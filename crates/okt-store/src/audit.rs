@@ -1,0 +1,92 @@
+//! Rows of `okt_system.audit`: who did what, kept for `audit.retention_days`. Rows are added and, when they are old,
+//! deleted; never changed.
+
+use chrono::{DateTime, Utc};
+use okt_model::{AuditEntry, AuditFilter, NewAuditEntry, RepositoryId, Result, UserId};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::error::from_sqlx;
+
+/// In the transaction of the change that it records.
+#[tracing::instrument(name = "db.audit.insert", skip_all)]
+pub async fn insert(conn: &mut PgConnection, entry: &NewAuditEntry<'_>) -> Result<()> {
+    sqlx::query!(
+        "INSERT INTO okt_system.audit
+                (id, actor_id, actor_kind, action, object, repository_id, address, request_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        entry.id.uuid(),
+        entry.actor.map(UserId::uuid),
+        entry.actor_kind,
+        entry.action,
+        entry.object,
+        entry.repository.map(RepositoryId::uuid),
+        entry.address,
+        entry.request_id,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// Newest first, from before `before`.
+#[tracing::instrument(name = "db.audit.list", skip_all)]
+pub async fn list(
+    conn: &mut PgConnection,
+    filter: &AuditFilter,
+    before: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<AuditEntry>> {
+    let rows = sqlx::query!(
+        r#"SELECT id, at, actor_id, actor_kind, action, object, repository_id, address, request_id
+             FROM okt_system.audit
+            WHERE ($1::uuid IS NULL OR id < $1)
+              AND ($2::timestamptz IS NULL OR at >= $2)
+              AND ($3::timestamptz IS NULL OR at < $3)
+              AND ($4::uuid IS NULL OR actor_id = $4)
+              AND ($5::text IS NULL OR action = $5)
+              AND ($6::text IS NULL OR object = $6)
+            ORDER BY id DESC
+            LIMIT $7"#,
+        before,
+        filter.from as Option<DateTime<Utc>>,
+        filter.to as Option<DateTime<Utc>>,
+        filter.actor.map(UserId::uuid),
+        filter.action,
+        filter.object,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    let entry = rows.into_iter().map(|row| AuditEntry {
+        id: row.id,
+        at: row.at,
+        actor: row.actor_id.map(UserId::from),
+        actor_kind: row.actor_kind,
+        action: row.action,
+        object: row.object,
+        repository: row.repository_id.map(RepositoryId::from),
+        address: row.address,
+        request_id: row.request_id,
+    });
+    Ok(entry.collect())
+}
+
+/// Deletes at most `limit` rows that are older than `days`; returns how many.
+#[tracing::instrument(name = "db.audit.delete_old", skip_all)]
+pub async fn delete_old(conn: &mut PgConnection, days: i32, limit: i64) -> Result<u64> {
+    let done = sqlx::query!(
+        "DELETE FROM okt_system.audit
+          WHERE id IN (SELECT id FROM okt_system.audit
+                        WHERE at < clock_timestamp() - make_interval(days => $1)
+                        ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        days,
+        limit,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(done.rows_affected())
+}

@@ -1,0 +1,68 @@
+//! Rows of `okt_system.role_assignments`. Triggers count every change in `users.roles_version`.
+
+use okt_model::{Domain, Error, Result, Role, UserId};
+use sqlx::PgConnection;
+
+use crate::error::from_sqlx;
+
+/// The roles of a user with their domains. A word that no release of ours knows is passed over.
+#[tracing::instrument(name = "db.role_assignments.list_of", skip_all, fields(user.id = %user))]
+pub async fn list_of(conn: &mut PgConnection, user: UserId) -> Result<Vec<(Domain, Role)>> {
+    let rows = sqlx::query!(
+        "SELECT domain, role FROM okt_system.role_assignments WHERE user_id = $1 ORDER BY domain, role",
+        user.uuid(),
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows.into_iter().filter_map(|row| Some((row.domain.parse().ok()?, row.role.parse().ok()?))).collect())
+}
+
+/// False when the user has it already.
+#[tracing::instrument(name = "db.role_assignments.assign", skip_all, fields(user.id = %user))]
+pub async fn assign(conn: &mut PgConnection, user: UserId, domain: Domain, role: Role) -> Result<bool> {
+    let done = sqlx::query!(
+        "INSERT INTO okt_system.role_assignments (user_id, domain, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        user.uuid(),
+        domain.to_string(),
+        role.as_str(),
+    )
+    .execute(conn)
+    .await
+    .map_err(|error| match error.as_database_error().and_then(|error| error.constraint()) {
+        Some("role_assignments_user_id_fkey") => Error::NotFound("user"),
+        _ => from_sqlx(error),
+    })?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// False when the user does not have it.
+#[tracing::instrument(name = "db.role_assignments.remove", skip_all, fields(user.id = %user))]
+pub async fn remove(conn: &mut PgConnection, user: UserId, domain: Domain, role: Role) -> Result<bool> {
+    let done = sqlx::query!(
+        "DELETE FROM okt_system.role_assignments WHERE user_id = $1 AND domain = $2 AND role = $3",
+        user.uuid(),
+        domain.to_string(),
+        role.as_str(),
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// How many hold the role; counted up to two, because all that matters is whether one is the last. The rows stay
+/// locked until the end of the transaction, so that two can't leave at once.
+#[tracing::instrument(name = "db.role_assignments.holders", skip_all)]
+pub async fn lock_two_holders(conn: &mut PgConnection, domain: Domain, role: Role) -> Result<usize> {
+    let rows = sqlx::query!(
+        "SELECT user_id FROM okt_system.role_assignments WHERE domain = $1 AND role = $2
+          ORDER BY user_id LIMIT 2 FOR UPDATE",
+        domain.to_string(),
+        role.as_str(),
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows.len())
+}
