@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use okt_config::{Config, LoadOptions};
 use okt_store::{Databases, Schema};
@@ -131,18 +131,25 @@ async fn template() -> String {
 /// Of all migration files, so that a changed one makes another template.
 fn fingerprint() -> u64 {
     let mut hasher = DefaultHasher::new();
-    for schema in [Schema::System, Schema::Repository, Schema::Tasks] {
-        schema.name().hash(&mut hasher);
-        let folder = schema.name().trim_start_matches("okt_");
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../okt-store/migrations").join(folder);
-        let mut files: Vec<_> =
-            std::fs::read_dir(folder).expect("migrations").map(|e| e.expect("a file").path()).collect();
-        files.sort();
-        for file in files {
-            std::fs::read(file).expect("a migration").hash(&mut hasher);
-        }
+    for file in migration_files() {
+        file.hash(&mut hasher);
+        std::fs::read(file).expect("a migration").hash(&mut hasher);
     }
     hasher.finish()
+}
+
+/// The migrations of every schema.
+pub fn migration_files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for schema in [Schema::System, Schema::Repository, Schema::Tasks] {
+        let folder = schema.name().trim_start_matches("okt_");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../okt-store/migrations").join(folder);
+        files.extend(
+            std::fs::read_dir(folder).expect("migrations").map(|entry| entry.expect("a file").path()),
+        );
+    }
+    files.sort();
+    files
 }
 
 fn unique() -> u128 {

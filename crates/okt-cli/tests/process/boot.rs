@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use okt_testkit::client::{Answer, client};
 use okt_testkit::cluster::Cluster;
-use okt_testkit::db::TestDatabase;
+use okt_testkit::db::{TestDatabase, migration_files};
 use okt_testkit::process::Process;
 
 use crate::OKT;
@@ -30,7 +30,7 @@ async fn five_simultaneous_boots_on_an_empty_database_migrate_it_once() {
     .fetch_one(&mut database.connect().await)
     .await
     .unwrap();
-    assert_eq!(applied, 3);
+    assert_eq!(usize::try_from(applied).unwrap(), migration_files().len());
 }
 
 #[tokio::test]
@@ -46,10 +46,10 @@ async fn migrate_check_says_what_is_missing_and_changes_nothing() {
     for _ in 0..2 {
         let (code, said) = okt(&["migrate", "--check"]);
         assert_eq!(code, Some(1));
-        assert_eq!(count(&said, "pending"), 3, "{said}");
+        assert_eq!(count(&said, "pending"), migration_files().len(), "{said}");
     }
     let (code, said) = okt(&["migrate"]);
-    assert_eq!((code, count(&said, "applied")), (Some(0), 3), "{said}");
+    assert_eq!((code, count(&said, "applied")), (Some(0), migration_files().len()), "{said}");
     let (code, said) = okt(&["migrate", "--check"]);
     assert_eq!((code, count(&said, "up to date")), (Some(0), 3), "{said}");
 }
