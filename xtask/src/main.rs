@@ -1,5 +1,6 @@
 //! Chores of the house: `cargo xtask <chore>`.
 
+mod bench;
 mod ci;
 mod floors;
 mod sqlx;
@@ -23,6 +24,8 @@ enum Chore {
         #[arg(long, value_name = "Cargo.toml")]
         manifest_path: Option<PathBuf>,
     },
+    /// Build in release and compare the CPU of a request with that of its bare SQL; needs the services' environment.
+    Bench,
     /// Formatting, lints, floors, all tests; needs the services' environment.
     Ci,
     /// Record what the database says about every checked query; needs the services' environment.
@@ -36,6 +39,7 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().chore {
         Chore::Floors { manifest_path } => floors::check(manifest_path),
+        Chore::Bench => bench::run(),
         Chore::Ci => ci::run(),
         Chore::Sqlx { check } => sqlx::record(check),
     }

@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::cpu;
+
 pub struct Cluster {
     folder: TempDir,
     port: u16,
@@ -46,6 +48,14 @@ impl Cluster {
     /// Stops the server as a crash would: clients see their connections break.
     pub fn down(&self) {
         self.must("pg_ctl", &["-D", &self.data(), "-m", "immediate", "-w", "stop"]);
+    }
+
+    /// CPU time of the server with all its connections.
+    pub fn cpu_seconds(&self) -> f64 {
+        let file = self.folder.path().join("data/postmaster.pid");
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let pid = text.lines().next().and_then(|line| line.trim().parse().ok());
+        pid.map_or(0.0, cpu::seconds_with_children)
     }
 
     fn data(&self) -> String {

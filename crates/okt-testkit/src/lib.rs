@@ -6,6 +6,7 @@
 
 pub mod client;
 pub mod cluster;
+pub mod cpu;
 pub mod db;
 pub mod golden;
 pub mod notes;

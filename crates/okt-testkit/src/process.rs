@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::client::{Answer, client};
+use crate::cpu;
 
 pub struct Process {
     child: Child,
@@ -136,6 +137,11 @@ impl Process {
             reader.join().expect("the log was read");
         }
         status
+    }
+
+    /// CPU time so far.
+    pub fn cpu_seconds(&self) -> f64 {
+        cpu::seconds(self.child.id())
     }
 
     /// Resident memory in KiB.

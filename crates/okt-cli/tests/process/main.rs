@@ -3,6 +3,7 @@
 
 mod boot;
 mod config;
+mod issued;
 mod restart;
 mod secrets;
 mod traces;

@@ -7,3 +7,4 @@ mod limits;
 mod paging;
 mod refusals;
 mod routes;
+mod statements;

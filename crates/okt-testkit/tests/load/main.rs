@@ -1,5 +1,6 @@
 //! What takes the whole machine: overload, outages.
 
+mod logins;
 mod outage;
 mod overload;
 
