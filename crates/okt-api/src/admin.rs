@@ -50,6 +50,8 @@ pub struct AuditView {
     actor: Option<Uuid>,
     /// `session`, `api_key`, `anonymous` or `service`.
     actor_kind: String,
+    /// Which session or key.
+    credential_id: Option<Uuid>,
     #[schema(example = "role.assigned")]
     action: String,
     object: String,
@@ -189,6 +191,7 @@ impl From<AuditEntry> for AuditView {
             at: entry.at,
             actor: entry.actor.map(okt_model::UserId::uuid),
             actor_kind: entry.actor_kind,
+            credential_id: entry.credential,
             action: entry.action,
             object: entry.object,
             repository_id: entry.repository.map(okt_model::RepositoryId::uuid),

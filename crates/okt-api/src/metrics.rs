@@ -12,7 +12,7 @@ use crate::Api;
     (status = 200, body = String, content_type = "text/plain", description = "Metrics")
 ))]
 pub async fn show(State(api): State<Api>) -> Response {
-    for databases in &*api.pools {
+    for databases in &api.pools {
         let purpose = databases.purpose().name();
         for (name, pool) in databases.usage() {
             gauge!("okt_database_connections", "database" => name.clone(), "pool" => purpose).set(pool.open);

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use okt_config::Config;
 use okt_http::{ClientAddress, Limit, Problem};
+use okt_model::Email;
 
 use crate::Api;
 
@@ -24,10 +25,11 @@ impl SignInLimits {
         }
     }
 
-    /// The account counts as it is written, known or not, so that the limit tells nothing.
+    /// An account counts whether or not it is known, so that the limit tells nothing. What is no address at all counts
+    /// as one account: otherwise its text, of any length, would be kept.
     pub(crate) fn login(&self, api: &Api, address: ClientAddress, email: &str) -> Result<(), Problem> {
         api.edge.check_address(&self.login_by_address, address)?;
-        self.login_by_account.check(&email.trim().to_lowercase())
+        self.login_by_account.check(&Email::parse(email).map_or_else(|_| String::new(), |email| email.key()))
     }
 
     pub(crate) fn register(&self, api: &Api, address: ClientAddress) -> Result<(), Problem> {

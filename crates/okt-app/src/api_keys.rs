@@ -8,6 +8,9 @@ use okt_store::api_keys::{self, NewKey};
 use crate::audit::{Actor, record};
 use crate::{App, Origin};
 
+/// In days. A longer life is no expiry by another name.
+const A_CENTURY: u64 = 36_500;
+
 /// What a new key should be.
 pub struct KeyRequest {
     pub name: String,
@@ -83,8 +86,11 @@ impl App {
         if asked == Some(0) {
             return Err(Error::invalid("expires_in_days", "must be at least 1"));
         }
-        let cap = config.max_ttl.duration().as_secs() / 86_400;
-        if cap > 0 && u64::from(days) > cap {
+        let cap = match config.max_ttl.duration().as_secs() {
+            0 => A_CENTURY,
+            seconds => (seconds / 86_400).min(A_CENTURY),
+        };
+        if u64::from(days) > cap {
             return Err(Error::invalid("expires_in_days", format!("must be at most {cap}")));
         }
         Ok((days > 0).then(|| i32::try_from(days).unwrap_or(i32::MAX)))

@@ -1,7 +1,7 @@
 //! The audit: who did what, and who was refused.
 
 use okt_auth::{Caller, Credential, SystemScope};
-use okt_model::{AuditEntry, AuditFilter, AuditId, NewAuditEntry, Result, UserId};
+use okt_model::{AuditEntry, AuditFilter, AuditId, NewAuditEntry, RepositoryId, Result, UserId};
 use okt_store::{Connection, audit};
 use uuid::Uuid;
 
@@ -12,23 +12,24 @@ use crate::{App, Origin};
 pub(crate) struct Actor {
     user: Option<UserId>,
     kind: &'static str,
+    credential: Option<Uuid>,
 }
 
 impl Actor {
-    pub(crate) const SERVICE: Self = Self { user: None, kind: "service" };
-    pub(crate) const STRANGER: Self = Self { user: None, kind: "anonymous" };
+    pub(crate) const SERVICE: Self = Self { user: None, kind: "service", credential: None };
+    pub(crate) const STRANGER: Self = Self { user: None, kind: "anonymous", credential: None };
 
     /// Somebody who has just shown who they are.
     pub(crate) const fn user(user: UserId) -> Self {
-        Self { user: Some(user), kind: "session" }
+        Self { user: Some(user), kind: "session", credential: None }
     }
 
     pub(crate) const fn caller(caller: &Caller) -> Self {
-        let kind = match caller.credential() {
-            Credential::Session(_) => "session",
-            Credential::ApiKey(_) => "api_key",
+        let (kind, credential) = match caller.credential() {
+            Credential::Session(id) => ("session", id.uuid()),
+            Credential::ApiKey(id) => ("api_key", id.uuid()),
         };
-        Self { user: Some(caller.user()), kind }
+        Self { user: Some(caller.user()), kind, credential: Some(credential) }
     }
 }
 
@@ -40,14 +41,27 @@ pub(crate) async fn record(
     action: &'static str,
     object: &str,
 ) -> Result<()> {
+    record_in(conn, origin, actor, action, object, None).await
+}
+
+/// As [`record`], where the deed belongs to a repository.
+pub(crate) async fn record_in(
+    conn: &mut Connection,
+    origin: &Origin,
+    actor: Actor,
+    action: &'static str,
+    object: &str,
+    repository: Option<RepositoryId>,
+) -> Result<()> {
     let address = origin.address.map(|address| address.to_string());
     let entry = NewAuditEntry {
         id: AuditId::mint(),
         actor: actor.user,
         actor_kind: actor.kind,
+        credential: actor.credential,
         action,
         object,
-        repository: None,
+        repository,
         address: address.as_deref(),
         request_id: &origin.request_id,
     };
@@ -69,7 +83,7 @@ impl App {
         before: Option<Uuid>,
         limit: i64,
     ) -> Result<Vec<AuditEntry>> {
-        let mut conn = self.databases().acquire_system().await?;
-        audit::list(&mut conn, filter, before, limit).await
+        let mut tx = self.databases().begin_system().await?;
+        audit::list(&mut tx, filter, before, limit).await
     }
 }

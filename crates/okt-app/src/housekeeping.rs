@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use okt_model::Result;
-use okt_store::{audit, idempotency, sessions};
+use okt_store::{api_keys, audit, idempotency, sessions};
 
 use crate::App;
 
@@ -15,6 +15,8 @@ const BATCH: i64 = 1000;
 pub enum Old {
     /// Idempotent answers, after 24 hours.
     Answers,
+    /// API keys that have been over for 90 days.
+    ApiKeys,
     /// Audit records, after `audit.retention_days`.
     Audit,
     /// Sessions that have been over for a day.
@@ -27,7 +29,7 @@ impl App {
         let mut timer = tokio::time::interval(EVERY);
         loop {
             timer.tick().await;
-            for what in [Old::Answers, Old::Audit, Old::Sessions] {
+            for what in [Old::Answers, Old::ApiKeys, Old::Audit, Old::Sessions] {
                 match self.forget(what).await {
                     Ok(0) => {}
                     Ok(count) => tracing::info!(?what, count, "forgot what was kept long enough"),
@@ -48,6 +50,7 @@ impl App {
             let mut conn = self.databases().acquire_system().await?;
             let count = match what {
                 Old::Answers => idempotency::delete_expired(&mut conn, BATCH).await?,
+                Old::ApiKeys => api_keys::delete_old(&mut conn, BATCH).await?,
                 Old::Audit => audit::delete_old(&mut conn, retention, BATCH).await?,
                 Old::Sessions => sessions::delete_expired(&mut conn, BATCH).await?,
             };

@@ -1,10 +1,10 @@
 //! Roles: who may do what where.
 
 use okt_auth::{Caller, SystemScope};
-use okt_model::{Domain, Error, Permission, Result, Role, UserId};
+use okt_model::{Domain, Error, Permission, RepositoryId, Result, Role, UserId};
 use okt_store::{Connection, roles, users};
 
-use crate::audit::{Actor, record};
+use crate::audit::{Actor, record, record_in};
 use crate::{App, Origin};
 
 /// What a caller may do in one domain.
@@ -17,9 +17,9 @@ pub struct DomainPermissions {
 impl App {
     /// What the presented credential may do, domain by domain.
     pub fn permissions(&self, caller: &Caller) -> Vec<DomainPermissions> {
-        let rows = caller.domains().into_iter().map(|domain| DomainPermissions {
-            roles: caller.roles(domain),
+        let rows = caller.domains().into_iter().map(|(domain, roles)| DomainPermissions {
             permissions: caller.permissions(domain).iter().collect(),
+            roles,
             domain,
         });
         rows.filter(|row| !row.permissions.is_empty()).collect()
@@ -37,7 +37,8 @@ impl App {
         let mut tx = self.databases().begin_system().await?;
         if roles::assign(&mut tx, user, domain, role).await? {
             let object = described(user, domain, role);
-            record(&mut tx, origin, Actor::caller(scope.caller()), "role.assigned", &object).await?;
+            record_in(&mut tx, origin, Actor::caller(scope.caller()), "role.assigned", &object, of(domain))
+                .await?;
         }
         tx.commit().await
     }
@@ -60,14 +61,9 @@ impl App {
         if last {
             return Err(Error::Conflict("the last sysadmin can't be removed; make another one first"));
         }
-        record(
-            &mut tx,
-            origin,
-            Actor::caller(scope.caller()),
-            "role.removed",
-            &described(user, domain, role),
-        )
-        .await?;
+        let object = described(user, domain, role);
+        record_in(&mut tx, origin, Actor::caller(scope.caller()), "role.removed", &object, of(domain))
+            .await?;
         tx.commit().await
     }
 
@@ -100,4 +96,11 @@ fn check_fit(domain: Domain, role: Role) -> Result<()> {
 
 fn described(user: UserId, domain: Domain, role: Role) -> String {
     format!("{user} {} in {domain}", role.as_str())
+}
+
+fn of(domain: Domain) -> Option<RepositoryId> {
+    match domain {
+        Domain::System => None,
+        Domain::Repository(id) => Some(id),
+    }
 }

@@ -7,15 +7,16 @@ use moka::sync::Cache;
 use okt_config::{Config, Secret};
 use okt_model::{ApiKeyId, Domain, Permission, PermissionSet, Result, Role, SessionId, TokenId, UserId};
 use okt_store::{Databases, api_keys, roles, sessions};
+use uuid::Uuid;
 
 use crate::grants::{Decision, Grants, Narrow};
 use crate::jwt::Tokens;
 use crate::opaque::{self, Prefix};
 use crate::password::Passwords;
 
-/// How many users' rights a process remembers, and for how long without use. Nothing depends on it but speed: what is
-/// remembered is only ever used for the very version of the roles that the credential was looked up with.
-const REMEMBERED: u64 = 100_000;
+/// How many role assignments a process remembers, and for how long without use. Nothing depends on it but speed: what
+/// is remembered is only ever used for the very version of the roles that the credential was looked up with.
+const REMEMBERED: u64 = 200_000;
 const REMEMBERED_FOR: Duration = Duration::from_mins(10);
 
 /// Tells who is calling.
@@ -25,7 +26,7 @@ pub struct Auth {
     tokens: Tokens,
     token_ttl: Duration,
     users_may_create_repositories: bool,
-    rights: Cache<(UserId, i64), Arc<Rights>>,
+    rights: Cache<UserId, (Uuid, Arc<Rights>)>,
 }
 
 /// The roles of a user, and what they add up to.
@@ -66,7 +67,13 @@ impl Auth {
             tokens: Tokens::new(secret, previous, config.oauth.issuer.as_ref()),
             token_ttl: config.auth.token_ttl.duration(),
             users_may_create_repositories: config.rbac.users_may_create_repositories,
-            rights: Cache::builder().max_capacity(REMEMBERED).time_to_idle(REMEMBERED_FOR).build(),
+            rights: Cache::builder()
+                .max_capacity(REMEMBERED)
+                .weigher(|_, (_, rights): &(Uuid, Arc<Rights>)| {
+                    u32::try_from(rights.assignments.len() + 1).unwrap_or(u32::MAX)
+                })
+                .time_to_idle(REMEMBERED_FOR)
+                .build(),
         }
     }
 
@@ -115,8 +122,10 @@ impl Auth {
         Ok(Some(Caller { user: key.user, credential, rights, narrow }))
     }
 
-    async fn rights_of(&self, user: UserId, version: i64) -> Result<Arc<Rights>> {
-        if let Some(rights) = self.rights.get(&(user, version)) {
+    async fn rights_of(&self, user: UserId, version: Uuid) -> Result<Arc<Rights>> {
+        if let Some((remembered, rights)) = self.rights.get(&user)
+            && remembered == version
+        {
             return Ok(rights);
         }
         let mut conn = self.databases.acquire_system().await?;
@@ -126,7 +135,7 @@ impl Auth {
         let rights = Arc::new(Rights { assignments, grants });
         // Should the roles have changed again in between, these are newer than the version says; the next look-up
         // brings the newer version and asks once more.
-        self.rights.insert((user, version), Arc::clone(&rights));
+        self.rights.insert(user, (version, Arc::clone(&rights)));
         Ok(rights)
     }
 }
@@ -161,15 +170,36 @@ impl Caller {
         self.narrow.is_none() && self.roles(Domain::System).contains(&Role::Sysadmin)
     }
 
-    /// The roles of the user in a domain, whatever the credential leaves of them.
+    /// The roles of the user in a domain; a key has none, only permissions.
     pub fn roles(&self, domain: Domain) -> Vec<Role> {
+        if self.narrow.is_some() {
+            return Vec::new();
+        }
         self.rights.assignments.iter().filter(|(of, _)| *of == domain).map(|(_, role)| *role).collect()
     }
 
-    /// Where the user has a role.
-    pub fn domains(&self) -> Vec<Domain> {
-        let mut domains: Vec<_> = self.rights.assignments.iter().map(|(domain, _)| *domain).collect();
-        domains.dedup();
+    /// Where the credential may do something, with the roles there.
+    pub fn domains(&self) -> Vec<(Domain, Vec<Role>)> {
+        let mut domains: Vec<(Domain, Vec<Role>)> = Vec::new();
+        // Sorted by domain, as they are read.
+        for (domain, role) in &self.rights.assignments {
+            match domains.last_mut() {
+                Some((last, roles)) if last == domain => roles.push(*role),
+                _ => domains.push((*domain, vec![*role])),
+            }
+        }
+        if let Some(narrow) = &self.narrow {
+            // Roles are the owner's. And a sysadmin needs none in a repository that a key of theirs is bound to.
+            for (_, roles) in &mut domains {
+                roles.clear();
+            }
+            let bound = narrow.repositories.iter().flatten().map(|id| Domain::Repository(*id));
+            for domain in bound {
+                if domains.iter().all(|(known, _)| *known != domain) {
+                    domains.push((domain, Vec::new()));
+                }
+            }
+        }
         domains
     }
 

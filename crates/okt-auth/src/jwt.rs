@@ -109,7 +109,8 @@ impl Tokens {
         self.sign(Kind::Access, &claims)
     }
 
-    /// `None` for whatever is not a session's token of ours, in force. Whether the session is alive, the database knows.
+    /// `None` for whatever is not a session token of ours, in force. Whether the session is alive, only the database
+    /// knows.
     pub fn verify_session(&self, token: &str, now: u64) -> Option<SessionClaims> {
         let claims: SessionClaims = self.verify(Kind::Session, token)?;
         let ours = claims.iss == self.issuer && claims.aud == SESSION_AUDIENCE;

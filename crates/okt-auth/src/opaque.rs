@@ -147,6 +147,10 @@ mod tests {
         }
     }
 
+    fn checked(body: &str) -> String {
+        format!("{body}{}", String::from_utf8_lossy(&checksum(body)))
+    }
+
     #[test]
     fn other_shapes_are_refused() {
         let (secret, _) = mint(Prefix::ApiKey).unwrap();
@@ -163,6 +167,10 @@ mod tests {
             raw.replace("okt_", "OKT_"),
             raw.to_uppercase(),
             format!("okt_{}", "é".repeat(23)),
+            format!("okt_0{}0", "é".repeat(22)),
+            checked(&format!("okt_{}", "-".repeat(40))),
+            checked(&format!("okt_{}", "é".repeat(20))),
+            checked(&format!("okt_{}", "0".repeat(39))),
             format!("okt_{}", "0".repeat(46)),
             format!("okt_{}", "0".repeat(100_000)),
         ];

@@ -89,8 +89,7 @@ impl Passwords {
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let Ok(place) = self.room.clone().try_acquire_owned() else {
-            let cause = "too many passwords are waiting to be checked".into();
-            return Err(Error::Unavailable { service: "password hashing", cause });
+            return Err(Error::Overloaded("too many passwords are waiting to be checked"));
         };
         let desk = self.desks.clone().acquire_owned().await.map_err(Error::internal)?;
         let work = move || {
@@ -131,6 +130,7 @@ fn is_current(hash: &PasswordHash) -> bool {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Condvar, Mutex};
+    use std::time::Duration;
 
     use tokio::task::JoinHandle;
 
@@ -235,10 +235,22 @@ mod tests {
         }
     }
 
-    async fn until(condition: impl Fn() -> bool) {
-        while !condition() {
-            tokio::task::yield_now().await;
+    /// Opens the gate also when a test fails, or its runtime would wait for the work for ever.
+    struct Keeper(Arc<Gate>);
+
+    impl Drop for Keeper {
+        fn drop(&mut self) {
+            self.0.open();
         }
+    }
+
+    async fn until(condition: impl Fn() -> bool) {
+        let met = async {
+            while !condition() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), met).await.expect("it never came about");
     }
 
     fn begin(passwords: &Arc<Passwords>, gate: &Arc<Gate>) -> JoinHandle<Result<()>> {
@@ -249,14 +261,14 @@ mod tests {
     #[tokio::test]
     async fn two_are_at_work_thirty_two_wait_and_the_next_is_refused() {
         let (passwords, gate) = (Arc::new(Passwords::new()), Arc::new(Gate::default()));
+        let _keeper = Keeper(gate.clone());
         let tasks: Vec<_> = (0..34).map(|_| begin(&passwords, &gate)).collect();
-        until(|| passwords.room.available_permits() == 0 && gate.at_work.load(Ordering::SeqCst) == 2).await;
+        until(|| passwords.room.available_permits() == 0 && gate.at_work.load(Ordering::SeqCst) >= 2).await;
 
         for refused in
             [passwords.hash("password").await.map(drop), passwords.verify("password", None).await.map(drop)]
         {
-            let Err(Error::Unavailable { service, .. }) = refused else { panic!("{refused:?}") };
-            assert_eq!(service, "password hashing");
+            assert!(matches!(refused, Err(Error::Overloaded(_))), "{refused:?}");
         }
 
         gate.open();
@@ -270,8 +282,9 @@ mod tests {
     #[tokio::test]
     async fn whoever_goes_away_leaves_no_place_taken_and_no_desk_shared() {
         let (passwords, gate) = (Arc::new(Passwords::new()), Arc::new(Gate::default()));
+        let _keeper = Keeper(gate.clone());
         let at_work = [begin(&passwords, &gate), begin(&passwords, &gate)];
-        until(|| gate.at_work.load(Ordering::SeqCst) == 2).await;
+        until(|| gate.at_work.load(Ordering::SeqCst) >= 2).await;
         let waiting = begin(&passwords, &gate);
         until(|| passwords.room.available_permits() == 31).await;
 

@@ -21,6 +21,7 @@ pub enum Next {
 pub fn next(token: &Presented) -> Next {
     match (token.alive, token.used, token.successor_used) {
         (false, ..) => Next::Refuse,
+        _ if token.superseded => Next::Revoke,
         (true, None, _) => Next::Rotate,
         (true, Some(ago), Some(false)) if ago <= GRACE => Next::Rotate,
         (true, Some(_), _) => Next::Revoke,
@@ -39,6 +40,7 @@ mod tests {
             session: SessionId::mint(),
             user: UserId::mint(),
             alive,
+            superseded: false,
             used: used.map(Duration::from_secs),
             successor_used,
         };
@@ -53,6 +55,10 @@ mod tests {
             (token(false, Some(1), Some(false)), Next::Refuse),
         ] {
             assert_eq!(next(&presented), expected, "{presented:?}");
+            // Somebody has the token that was taken for lost.
+            let superseded = Presented { superseded: true, ..presented };
+            let expected = if presented.alive { Next::Revoke } else { Next::Refuse };
+            assert_eq!(next(&superseded), expected, "{superseded:?}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -47,6 +48,9 @@ pub struct Edge {
     loopback_is_unlimited: bool,
     draining: AtomicBool,
 }
+
+/// How long a body may take before the gate is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
 
 /// A place among the requests that are worked on; given back when the last clone is dropped.
 #[derive(Clone)]
@@ -163,7 +167,7 @@ pub(crate) async fn enter<S: Gate>(
     }
     let (admitted, allowance) = admit(&door, request).await;
     let mut response = match admitted {
-        Ok((request, room)) => match read_body(edge, request, room).await {
+        Ok((request, room)) => match read_body(&door, request, room).await {
             Ok((mut request, room)) => {
                 request.extensions_mut().insert(room);
                 run(edge, request, next).await
@@ -221,15 +225,25 @@ async fn admit<S: Gate>(
 }
 
 /// Reads a body before the work begins. Reading takes a place of its own, not among the requests that are worked on.
-async fn read_body(edge: &Edge, request: Request, room: Room) -> Result<(Request, Room), Problem> {
+async fn read_body<S: Gate>(
+    door: &Door<S>,
+    request: Request,
+    room: Room,
+) -> Result<(Request, Room), Problem> {
+    let edge = &door.edge;
     if request.body().is_end_stream() {
         return Ok((request, room));
     }
     drop(room);
     let reading = take_room(&edge.reading)?;
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    let started = Instant::now();
     let bytes = body::read(edge, &parts.headers, body).await?;
     drop(reading);
+    // Whoever takes their time with the body may have lost their rights meanwhile.
+    if started.elapsed() > ASK_AGAIN {
+        door.gate.admit(door.guard, &mut parts).await?;
+    }
     Ok((Request::from_parts(parts, Body::from(bytes)), take_room(&edge.working)?))
 }
 

@@ -40,6 +40,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
             return Err(Problem::new(Code::UnsupportedMediaType, "the body must be application/json"));
         }
         let bytes = request.into_body().collect().await.map_err(Error::internal)?.to_bytes();
+        // A list of values in the order of a type's fields would be read as if it named them.
+        if bytes.trim_ascii_start().first().is_some_and(|byte| *byte != b'{') && is_json_value(&bytes) {
+            return Err(Error::invalid("body", "must be an object").into());
+        }
         let mut reader = serde_json::Deserializer::from_slice(&bytes);
         let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let field = error.path().to_string();
@@ -86,4 +90,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
             Err(rejection) => Err(Error::invalid("query", rejection.body_text()).into()),
         }
     }
+}
+
+fn is_json_value(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
 }

@@ -134,6 +134,7 @@ impl From<Error> for Problem {
             Error::Unauthenticated(_) => Self::new(Code::Unauthenticated, detail),
             Error::Forbidden(_) => Self::new(Code::Forbidden, detail),
             Error::Invalid(errors) => Self { errors, ..Self::new(Code::Invalid, detail) },
+            Error::Overloaded(_) => Self::new(Code::Overloaded, detail),
             Error::Unavailable { cause, .. } => Self::new(Code::Unavailable, detail).caused_by(cause),
             Error::Operator(message) => Self::new(Code::Internal, "internal error").caused_by(message.into()),
             Error::Internal(cause) => Self::new(Code::Internal, detail).caused_by(cause),

@@ -145,12 +145,20 @@ fn document(guard: Guard, paths: &mut Paths, lines: &mut Vec<Line>) -> String {
         ];
         for (method, operation) in operations {
             let Some(operation) = operation else { continue };
+            operation.operation_id = Some(operation_id(&method, path));
             complete(guard, operation);
             lines.push(Line { method, path: path.clone(), guard });
         }
         found = Some(path.clone());
     }
     found.expect("a handler with #[utoipa::path] has a path")
+}
+
+/// Unique, because method and path are: `get_users_userID`. A handler's own name is not: many are called `show`.
+fn operation_id(method: &http::Method, path: &str) -> String {
+    let words = path.trim_start_matches("/api/v1").split(|c: char| !c.is_ascii_alphanumeric());
+    let method = method.as_str().to_lowercase();
+    words.filter(|word| !word.is_empty()).fold(method, |id, word| format!("{id}_{word}"))
 }
 
 /// What the edge itself may answer, the same for every line with this guard and this kind of input.

@@ -12,6 +12,8 @@ pub struct NewAuditEntry<'a> {
     pub actor: Option<UserId>,
     /// `session`, `api_key`, `anonymous` or `service`.
     pub actor_kind: &'static str,
+    /// Which session or key.
+    pub credential: Option<Uuid>,
     /// For example `role.assigned`.
     pub action: &'static str,
     /// What it was done to; never a secret, never an e-mail address.
@@ -28,6 +30,7 @@ pub struct AuditEntry {
     pub at: DateTime<Utc>,
     pub actor: Option<UserId>,
     pub actor_kind: String,
+    pub credential: Option<Uuid>,
     pub action: String,
     pub object: String,
     pub repository: Option<RepositoryId>,

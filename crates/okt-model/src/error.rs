@@ -30,6 +30,10 @@ pub enum Error {
     #[error("the request failed validation")]
     Invalid(Vec<FieldError>),
 
+    /// There is no room for it right now; nothing was done.
+    #[error("{0}")]
+    Overloaded(&'static str),
+
     /// Something we lean on did not answer; the same request may succeed in a moment.
     #[error("{service} did not answer")]
     Unavailable {
@@ -64,6 +68,6 @@ impl Error {
 
     /// Whether doing the same thing again later may succeed.
     pub const fn retryable(&self) -> bool {
-        matches!(self, Self::Unavailable { .. })
+        matches!(self, Self::Unavailable { .. } | Self::Overloaded(_))
     }
 }

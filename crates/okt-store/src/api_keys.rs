@@ -14,7 +14,7 @@ pub struct LiveKey {
     pub user: UserId,
     pub permissions: Vec<String>,
     pub repository: Option<RepositoryId>,
-    pub roles_version: i64,
+    pub roles_version: Uuid,
 }
 
 /// What a key is made of.
@@ -31,9 +31,9 @@ pub struct NewKey<'a> {
 
 /// Inserts the key unless the user has `cap` that are neither revoked nor expired; `None` then. The user's row is
 /// locked, so that two at once can't both take the last place.
-#[tracing::instrument(name = "db.api_keys.insert", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.api_keys.insert", skip_all)]
 pub async fn insert(conn: &mut PgConnection, key: &NewKey<'_>, cap: i64) -> Result<Option<ApiKey>> {
-    sqlx::query!("SELECT id FROM okt_system.users WHERE id = $1 FOR UPDATE", key.user.uuid())
+    sqlx::query!("SELECT id FROM okt_system.users WHERE id = $1 FOR NO KEY UPDATE", key.user.uuid())
         .fetch_optional(&mut *conn)
         .await
         .map_err(from_sqlx)?;
@@ -63,7 +63,7 @@ pub async fn insert(conn: &mut PgConnection, key: &NewKey<'_>, cap: i64) -> Resu
 }
 
 /// The key with this hash, unless it is over. Notes that it was used, at most once a minute.
-#[tracing::instrument(name = "db.api_keys.find_live", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.api_keys.find_live", skip_all)]
 pub async fn find_live(conn: &mut PgConnection, hash: &[u8; 32]) -> Result<Option<LiveKey>> {
     let row = sqlx::query!(
         r#"WITH found AS (
@@ -75,7 +75,7 @@ pub async fn find_live(conn: &mut PgConnection, hash: &[u8; 32]) -> Result<Optio
                UPDATE okt_system.api_keys k SET last_used_at = clock_timestamp()
                  FROM found f
                 WHERE k.id = f.id
-                  AND (f.last_used_at IS NULL OR f.last_used_at < clock_timestamp() - interval '1 minute'))
+                  AND (k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute'))
            SELECT id, user_id AS "user", permissions, repository_id AS repository, roles_version
              FROM found"#,
         hash,
@@ -93,7 +93,7 @@ pub async fn find_live(conn: &mut PgConnection, hash: &[u8; 32]) -> Result<Optio
 }
 
 /// All keys of a user, oldest first, from behind `after`.
-#[tracing::instrument(name = "db.api_keys.list", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.api_keys.list", skip_all)]
 pub async fn list(
     conn: &mut PgConnection,
     user: UserId,
@@ -119,7 +119,7 @@ pub async fn list(
 }
 
 /// False when the user has no such key that is still alive.
-#[tracing::instrument(name = "db.api_keys.revoke", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.api_keys.revoke", skip_all)]
 pub async fn revoke(conn: &mut PgConnection, user: UserId, id: ApiKeyId) -> Result<bool> {
     let done = sqlx::query!(
         "UPDATE okt_system.api_keys SET revoked_at = clock_timestamp()
@@ -131,6 +131,22 @@ pub async fn revoke(conn: &mut PgConnection, user: UserId, id: ApiKeyId) -> Resu
     .await
     .map_err(from_sqlx)?;
     Ok(done.rows_affected() == 1)
+}
+
+/// Deletes at most `limit` keys that have been over for 90 days; returns how many.
+#[tracing::instrument(level = "debug", name = "db.api_keys.delete_old", skip_all)]
+pub async fn delete_old(conn: &mut PgConnection, limit: i64) -> Result<u64> {
+    let done = sqlx::query!(
+        "DELETE FROM okt_system.api_keys
+          WHERE id IN (SELECT id FROM okt_system.api_keys
+                        WHERE least(revoked_at, expires_at) < clock_timestamp() - interval '90 days'
+                        LIMIT $1 FOR UPDATE SKIP LOCKED)",
+        limit,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(done.rows_affected())
 }
 
 struct Row {

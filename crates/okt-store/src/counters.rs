@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 use crate::error::from_sqlx;
 
 /// Adds `delta` (which may be negative) in the transaction that changes what is counted.
-#[tracing::instrument(name = "db.counters.add", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.counters.add", skip_all)]
 pub async fn add(conn: &mut PgConnection, repository: RepositoryId, name: &str, delta: i64) -> Result<()> {
     sqlx::query!(
         "INSERT INTO okt_repository.counters AS c (repository_id, name, value)
@@ -23,7 +23,7 @@ pub async fn add(conn: &mut PgConnection, repository: RepositoryId, name: &str, 
 }
 
 /// The counters of a repository by name.
-#[tracing::instrument(name = "db.counters.list", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.counters.list", skip_all)]
 pub async fn list(conn: &mut PgConnection, repository: RepositoryId) -> Result<Vec<(String, i64)>> {
     let rows = sqlx::query!(
         "SELECT name, value FROM okt_repository.counters WHERE repository_id = $1 ORDER BY name",

@@ -40,7 +40,7 @@ pub struct Answer {
 
 /// Claims the key for the request with this fingerprint. A claim is never handed to a second request within
 /// [`KEPT`]: what one key stands for is done at most once. One that is unfinished after `lease` counts as lost.
-#[tracing::instrument(name = "db.idempotency_keys.claim", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.idempotency_keys.claim", skip_all)]
 pub async fn claim(
     conn: &mut PgConnection,
     principal: &str,
@@ -98,7 +98,7 @@ pub async fn claim(
 }
 
 /// Keeps the answer of a claim.
-#[tracing::instrument(name = "db.idempotency_keys.finish", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.idempotency_keys.finish", skip_all)]
 pub async fn finish(conn: &mut PgConnection, principal: &str, key: &str, answer: &Answer) -> Result<()> {
     sqlx::query!(
         "UPDATE okt_system.idempotency_keys
@@ -119,7 +119,7 @@ pub async fn finish(conn: &mut PgConnection, principal: &str, key: &str, answer:
 }
 
 /// Gives the key back when nothing was done, so that the request may be tried again at once.
-#[tracing::instrument(name = "db.idempotency_keys.release", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.idempotency_keys.release", skip_all)]
 pub async fn release(conn: &mut PgConnection, claim: Uuid, principal: &str, key: &str) -> Result<()> {
     sqlx::query!(
         "DELETE FROM okt_system.idempotency_keys
@@ -135,7 +135,7 @@ pub async fn release(conn: &mut PgConnection, claim: Uuid, principal: &str, key:
 }
 
 /// Deletes at most `limit` answers that are older than [`KEPT`]; returns how many.
-#[tracing::instrument(name = "db.idempotency_keys.delete_expired", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.idempotency_keys.delete_expired", skip_all)]
 pub async fn delete_expired(conn: &mut PgConnection, limit: i64) -> Result<u64> {
     let done = sqlx::query!(
         "DELETE FROM okt_system.idempotency_keys

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 use crate::error::from_sqlx;
 
 /// The roles of a user with their domains. A word that no release of ours knows is passed over.
-#[tracing::instrument(name = "db.role_assignments.list_of", skip_all, fields(user.id = %user))]
+#[tracing::instrument(level = "debug", name = "db.role_assignments.list_of", skip_all, fields(user.id = %user))]
 pub async fn list_of(conn: &mut PgConnection, user: UserId) -> Result<Vec<(Domain, Role)>> {
     let rows = sqlx::query!(
         "SELECT domain, role FROM okt_system.role_assignments WHERE user_id = $1 ORDER BY domain, role",
@@ -19,7 +19,7 @@ pub async fn list_of(conn: &mut PgConnection, user: UserId) -> Result<Vec<(Domai
 }
 
 /// False when the user has it already.
-#[tracing::instrument(name = "db.role_assignments.assign", skip_all, fields(user.id = %user))]
+#[tracing::instrument(level = "debug", name = "db.role_assignments.assign", skip_all, fields(user.id = %user))]
 pub async fn assign(conn: &mut PgConnection, user: UserId, domain: Domain, role: Role) -> Result<bool> {
     let done = sqlx::query!(
         "INSERT INTO okt_system.role_assignments (user_id, domain, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
@@ -37,7 +37,7 @@ pub async fn assign(conn: &mut PgConnection, user: UserId, domain: Domain, role:
 }
 
 /// False when the user does not have it.
-#[tracing::instrument(name = "db.role_assignments.remove", skip_all, fields(user.id = %user))]
+#[tracing::instrument(level = "debug", name = "db.role_assignments.remove", skip_all, fields(user.id = %user))]
 pub async fn remove(conn: &mut PgConnection, user: UserId, domain: Domain, role: Role) -> Result<bool> {
     let done = sqlx::query!(
         "DELETE FROM okt_system.role_assignments WHERE user_id = $1 AND domain = $2 AND role = $3",
@@ -53,7 +53,7 @@ pub async fn remove(conn: &mut PgConnection, user: UserId, domain: Domain, role:
 
 /// How many hold the role; counted up to two, because all that matters is whether one is the last. The rows stay
 /// locked until the end of the transaction, so that two can't leave at once.
-#[tracing::instrument(name = "db.role_assignments.holders", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.role_assignments.holders", skip_all)]
 pub async fn lock_two_holders(conn: &mut PgConnection, domain: Domain, role: Role) -> Result<usize> {
     let rows = sqlx::query!(
         "SELECT user_id FROM okt_system.role_assignments WHERE domain = $1 AND role = $2

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use okt_model::{Result, SessionId, UserId};
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use crate::error::from_sqlx;
 
@@ -11,7 +12,7 @@ use crate::error::from_sqlx;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Live {
     pub user: UserId,
-    pub roles_version: i64,
+    pub roles_version: Uuid,
 }
 
 /// A refresh token and its family, as they are once the family is locked.
@@ -23,15 +24,17 @@ pub struct Presented {
     pub alive: bool,
     /// How long ago it was used, if it was.
     pub used: Option<Duration>,
+    /// Whether another token was put in its place because nobody seemed to have this one.
+    pub superseded: bool,
     /// Whether the token that took its place has been used, if there is one.
     pub successor_used: Option<bool>,
 }
 
-#[tracing::instrument(name = "db.sessions.insert", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.sessions.insert", skip_all)]
 pub async fn insert(conn: &mut PgConnection, id: SessionId, user: UserId, ttl: Duration) -> Result<()> {
     sqlx::query!(
         "INSERT INTO okt_system.sessions (id, user_id, expires_at)
-         VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))",
+         VALUES ($1, $2, clock_timestamp() + least(make_interval(secs => $3), interval '90 days'))",
         id.uuid(),
         user.uuid(),
         ttl.as_secs_f64(),
@@ -43,7 +46,7 @@ pub async fn insert(conn: &mut PgConnection, id: SessionId, user: UserId, ttl: D
 }
 
 /// The session, unless it is over.
-#[tracing::instrument(name = "db.sessions.find_live", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.sessions.find_live", skip_all)]
 pub async fn find_live(conn: &mut PgConnection, id: SessionId) -> Result<Option<Live>> {
     sqlx::query_as!(
         Live,
@@ -58,7 +61,7 @@ pub async fn find_live(conn: &mut PgConnection, id: SessionId) -> Result<Option<
 }
 
 /// Ends a session; false when it was over already.
-#[tracing::instrument(name = "db.sessions.revoke", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.sessions.revoke", skip_all)]
 pub async fn revoke(conn: &mut PgConnection, id: SessionId) -> Result<bool> {
     let done = sqlx::query!(
         "UPDATE okt_system.sessions SET revoked_at = clock_timestamp() WHERE id = $1 AND revoked_at IS NULL",
@@ -71,7 +74,7 @@ pub async fn revoke(conn: &mut PgConnection, id: SessionId) -> Result<bool> {
 }
 
 /// The first refresh token of a session.
-#[tracing::instrument(name = "db.refresh_tokens.insert", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.refresh_tokens.insert", skip_all)]
 pub async fn insert_refresh_token(
     conn: &mut PgConnection,
     hash: &[u8; 32],
@@ -93,7 +96,7 @@ pub async fn insert_refresh_token(
 
 /// Locks the family of a refresh token until the end of the transaction and tells how things stand. Whoever
 /// presents a token of the same family waits, so that what follows is done by one after the other.
-#[tracing::instrument(name = "db.refresh_tokens.present", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.refresh_tokens.present", skip_all)]
 pub async fn present_refresh_token(conn: &mut PgConnection, hash: &[u8; 32]) -> Result<Option<Presented>> {
     sqlx::query!(
         "SELECT id FROM okt_system.sessions
@@ -107,7 +110,7 @@ pub async fn present_refresh_token(conn: &mut PgConnection, hash: &[u8; 32]) -> 
     // A statement of its own: only one that begins after the lock was had sees what the one before us did.
     let row = sqlx::query!(
         r#"SELECT s.id AS session, s.user_id AS "user", next.used_at IS NOT NULL AS "successor_used!",
-                  next.hash IS NOT NULL AS "has_successor!",
+                  next.hash IS NOT NULL AS "has_successor!", t.superseded_at IS NOT NULL AS "superseded!",
                   (s.revoked_at IS NULL AND s.expires_at > clock_timestamp()
                       AND t.expires_at > clock_timestamp()) AS "alive!",
                   extract(epoch FROM clock_timestamp() - t.used_at)::float8 AS used_seconds
@@ -124,14 +127,15 @@ pub async fn present_refresh_token(conn: &mut PgConnection, hash: &[u8; 32]) -> 
         session: row.session.into(),
         user: row.user.into(),
         alive: row.alive,
+        superseded: row.superseded,
         used: row.used_seconds.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
         successor_used: row.has_successor.then_some(row.successor_used),
     }))
 }
 
-/// Puts `successor` in the place of `hash`; what was there before is gone. The session lives as long as it does, but
+/// Puts `successor` in the place of `hash`; what was there before must not come back. The session lives as long as it does, but
 /// not for more than 90 days: then a person has to sign in again.
-#[tracing::instrument(name = "db.refresh_tokens.rotate", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.refresh_tokens.rotate", skip_all)]
 pub async fn rotate_refresh_token(
     conn: &mut PgConnection,
     hash: &[u8; 32],
@@ -140,7 +144,7 @@ pub async fn rotate_refresh_token(
     ttl: Duration,
 ) -> Result<()> {
     sqlx::query!(
-        "DELETE FROM okt_system.refresh_tokens
+        "UPDATE okt_system.refresh_tokens SET superseded_at = clock_timestamp()
           WHERE hash = (SELECT successor FROM okt_system.refresh_tokens WHERE hash = $1)",
         hash,
     )
@@ -170,13 +174,13 @@ pub async fn rotate_refresh_token(
 }
 
 /// Deletes at most `limit` sessions that are over, with their tokens; returns how many.
-#[tracing::instrument(name = "db.sessions.delete_expired", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.sessions.delete_expired", skip_all)]
 pub async fn delete_expired(conn: &mut PgConnection, limit: i64) -> Result<u64> {
     let done = sqlx::query!(
         "DELETE FROM okt_system.sessions
           WHERE id IN (SELECT id FROM okt_system.sessions
-                        WHERE expires_at < clock_timestamp() - interval '1 day'
-                        ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)",
+                        WHERE least(expires_at, revoked_at) < clock_timestamp() - interval '1 day'
+                        LIMIT $1 FOR UPDATE SKIP LOCKED)",
         limit,
     )
     .execute(conn)

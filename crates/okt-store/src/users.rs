@@ -9,14 +9,14 @@ use crate::error::from_sqlx;
 const FIRST_USER_LOCK: i64 = 0x6f6b_745f_7573_6572;
 
 /// Whether there is anybody.
-#[tracing::instrument(name = "db.users.any", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.users.any", skip_all)]
 pub async fn any(conn: &mut PgConnection) -> Result<bool> {
     let any = sqlx::query_scalar!(r#"SELECT EXISTS (SELECT FROM okt_system.users) AS "any!""#);
     any.fetch_one(conn).await.map_err(from_sqlx)
 }
 
 /// Until the end of the transaction nobody else decides whether they are the first.
-#[tracing::instrument(name = "db.users.lock_first", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.users.lock_first", skip_all)]
 pub async fn lock_first(conn: &mut PgConnection) -> Result<()> {
     sqlx::query!(r#"SELECT pg_advisory_xact_lock($1) AS "locked: ()""#, FIRST_USER_LOCK)
         .fetch_one(conn)
@@ -25,7 +25,7 @@ pub async fn lock_first(conn: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-#[tracing::instrument(name = "db.users.insert", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.users.insert", skip_all)]
 pub async fn insert(
     conn: &mut PgConnection,
     id: UserId,
@@ -37,6 +37,7 @@ pub async fn insert(
         User,
         r#"INSERT INTO okt_system.users (id, email, email_key, name, password_hash)
            VALUES ($1, $2, $3, $4, $5)
+           ON CONFLICT (email_key) DO NOTHING
            RETURNING id, email, name, created_at"#,
         id.uuid(),
         email.as_str(),
@@ -44,12 +45,13 @@ pub async fn insert(
         name,
         password_hash,
     )
-    .fetch_one(conn)
+    .fetch_optional(conn)
     .await
-    .map_err(taken)
+    .map_err(from_sqlx)?
+    .ok_or(TAKEN)
 }
 
-#[tracing::instrument(name = "db.users.find", skip_all, fields(user.id = %id))]
+#[tracing::instrument(level = "debug", name = "db.users.find", skip_all, fields(user.id = %id))]
 pub async fn find(conn: &mut PgConnection, id: UserId) -> Result<Option<User>> {
     sqlx::query_as!(
         User,
@@ -62,7 +64,7 @@ pub async fn find(conn: &mut PgConnection, id: UserId) -> Result<Option<User>> {
 }
 
 /// The user with this address, and the hash of the password.
-#[tracing::instrument(name = "db.users.find_by_email", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.users.find_by_email", skip_all)]
 pub async fn find_by_email(conn: &mut PgConnection, email: &Email) -> Result<Option<(User, String)>> {
     let row = sqlx::query!(
         r#"SELECT id, email, name, created_at, password_hash
@@ -81,13 +83,24 @@ pub async fn find_by_email(conn: &mut PgConnection, email: &Email) -> Result<Opt
 }
 
 /// Changes what is given; `None` when there is no such user.
-#[tracing::instrument(name = "db.users.update", skip_all, fields(user.id = %id))]
+#[tracing::instrument(level = "debug", name = "db.users.update", skip_all, fields(user.id = %id))]
 pub async fn update(
     conn: &mut PgConnection,
     id: UserId,
     name: Option<&str>,
     email: Option<&Email>,
 ) -> Result<Option<User>> {
+    if let Some(email) = email {
+        let taken = sqlx::query_scalar!(
+            r#"SELECT EXISTS (SELECT FROM okt_system.users WHERE email_key = $1 AND id <> $2) AS "taken!""#,
+            email.key(),
+            id.uuid(),
+        );
+        // Asked first, because a constraint that is broken writes the address into the server's log.
+        if taken.fetch_one(&mut *conn).await.map_err(from_sqlx)? {
+            return Err(TAKEN);
+        }
+    }
     sqlx::query_as!(
         User,
         r#"UPDATE okt_system.users
@@ -104,7 +117,7 @@ pub async fn update(
     .map_err(taken)
 }
 
-#[tracing::instrument(name = "db.users.set_password_hash", skip_all, fields(user.id = %id))]
+#[tracing::instrument(level = "debug", name = "db.users.set_password_hash", skip_all, fields(user.id = %id))]
 pub async fn set_password_hash(conn: &mut PgConnection, id: UserId, password_hash: &str) -> Result<()> {
     sqlx::query!("UPDATE okt_system.users SET password_hash = $2 WHERE id = $1", id.uuid(), password_hash)
         .execute(conn)
@@ -114,7 +127,7 @@ pub async fn set_password_hash(conn: &mut PgConnection, id: UserId, password_has
 }
 
 /// Everybody, oldest first, from behind `after`.
-#[tracing::instrument(name = "db.users.list", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.users.list", skip_all)]
 pub async fn list(conn: &mut PgConnection, after: Option<UserId>, limit: i64) -> Result<Vec<User>> {
     sqlx::query_as!(
         User,
@@ -131,9 +144,11 @@ pub async fn list(conn: &mut PgConnection, after: Option<UserId>, limit: i64) ->
     .map_err(from_sqlx)
 }
 
+const TAKEN: Error = Error::AlreadyExists("an account with this e-mail address");
+
 fn taken(error: sqlx::Error) -> Error {
     match error.as_database_error().and_then(|error| error.constraint()) {
-        Some("users_email_key") => Error::AlreadyExists("an account with this e-mail address"),
+        Some("users_email_key") => TAKEN,
         _ => from_sqlx(error),
     }
 }

@@ -4,6 +4,7 @@
 //! Nothing here is shipped. Panics are how a fixture says that a test can't go on.
 #![expect(clippy::missing_panics_doc, reason = "a fixture that can't be set up fails its test")]
 
+pub mod accounts;
 pub mod client;
 pub mod cluster;
 pub mod cpu;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use okt_api::Api;
 use okt_app::App;
+use okt_config::Config;
 use okt_http::{Edge, Served};
 use okt_store::{Databases, Purpose};
 use tokio::net::TcpListener;
@@ -20,7 +21,7 @@ const SECRET: &[u8] = b"a secret that is long enough for tests";
 pub struct TestService {
     pub url: String,
     pub api: Api,
-    pub database: TestDatabase,
+    pub database: Arc<TestDatabase>,
     client: reqwest::Client,
     stop: CancellationToken,
     served: Mutex<Option<JoinHandle<()>>>,
@@ -38,9 +39,23 @@ impl TestService {
     }
 
     async fn start(settings: &[(&str, &str)], service: fn(&Api) -> anyhow::Result<Served>) -> Self {
-        let database = TestDatabase::migrated().await;
+        let database = Arc::new(TestDatabase::migrated().await);
         run(&mut database.connect().await, notes::TABLE).await;
         let config = database.config(settings);
+        Self::serve(database, config, service).await
+    }
+
+    /// The product once more on the same database, as another process would be: they share nothing else.
+    pub async fn beside(&self) -> Self {
+        let config = self.api.app.config().clone();
+        Self::serve(Arc::clone(&self.database), config, okt_cli::serve::service).await
+    }
+
+    async fn serve(
+        database: Arc<TestDatabase>,
+        config: Config,
+        service: fn(&Api) -> anyhow::Result<Served>,
+    ) -> Self {
         let databases = Databases::open(&config, &[Purpose::Api]).await.expect("the databases open");
         let edge = Edge::new(&config, SECRET);
         let metrics = PrometheusBuilder::new().build_recorder().handle();

@@ -5,9 +5,10 @@ CREATE TABLE okt_system.users (
     email_key     text        NOT NULL CONSTRAINT users_email_key UNIQUE,
     name          text        NOT NULL,
     password_hash text        NOT NULL,
-    -- Counts up with every change of the user's roles, by whatever hand. Whoever looks up a session reads it in the
-    -- same statement, so what was remembered of the roles is never older than the request.
-    roles_version bigint      NOT NULL DEFAULT 0,
+    -- Another one with every change of the user's roles. Whoever looks up a session reads it in the same statement, so
+    -- what was remembered of the roles is never older than the request. Random, so that it never comes again, not even
+    -- after a restore.
+    roles_version uuid        NOT NULL DEFAULT gen_random_uuid(),
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
@@ -28,8 +29,9 @@ CREATE TABLE okt_system.refresh_tokens (
     expires_at timestamptz NOT NULL,
     used_at    timestamptz,
     -- The token that took its place. One that was used and comes again was stolen, and ends the session, unless the
-    -- reply was lost a moment ago and the successor was never used: then the successor is replaced.
-    successor  bytea
+    -- reply was lost a moment ago and the successor was never used: then the successor is superseded by another.
+    successor     bytea,
+    superseded_at timestamptz
 );
 CREATE INDEX refresh_tokens_session_id_idx ON okt_system.refresh_tokens (session_id);
 
@@ -47,7 +49,7 @@ CREATE INDEX role_assignments_domain_idx ON okt_system.role_assignments (domain,
 CREATE FUNCTION okt_system.count_role_changes() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE okt_system.users u
-       SET roles_version = roles_version + 1
+       SET roles_version = gen_random_uuid()
       FROM (SELECT DISTINCT user_id FROM changed) c
      WHERE u.id = c.user_id;
     RETURN NULL;
@@ -59,7 +61,7 @@ CREATE TRIGGER role_assignments_deleted AFTER DELETE ON okt_system.role_assignme
 CREATE FUNCTION okt_system.count_role_moves() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE okt_system.users u
-       SET roles_version = roles_version + 1
+       SET roles_version = gen_random_uuid()
       FROM (SELECT user_id FROM before UNION SELECT user_id FROM after) c
      WHERE u.id = c.user_id;
     RETURN NULL;
@@ -69,7 +71,7 @@ CREATE TRIGGER role_assignments_updated AFTER UPDATE ON okt_system.role_assignme
     FOR EACH STATEMENT EXECUTE FUNCTION okt_system.count_role_moves();
 CREATE FUNCTION okt_system.count_role_truncation() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE okt_system.users SET roles_version = roles_version + 1;
+    UPDATE okt_system.users SET roles_version = gen_random_uuid();
     RETURN NULL;
 END $$;
 CREATE TRIGGER role_assignments_truncated AFTER TRUNCATE ON okt_system.role_assignments
@@ -98,6 +100,8 @@ CREATE TABLE okt_system.audit (
     actor_id      uuid,
     -- 'session', 'api_key', 'anonymous', 'service'.
     actor_kind    text        NOT NULL,
+    -- Which session or key, where there is one.
+    credential_id uuid,
     -- For example 'role.assigned', 'api_key.created', 'request.denied'.
     action        text        NOT NULL,
     object        text        NOT NULL,
@@ -105,6 +109,8 @@ CREATE TABLE okt_system.audit (
     address       text,
     request_id    text        NOT NULL
 );
+CREATE INDEX audit_action_idx ON okt_system.audit (action, id);
+CREATE INDEX audit_object_idx ON okt_system.audit (object, id);
 CREATE INDEX audit_at_idx ON okt_system.audit (at);
 CREATE INDEX audit_actor_idx ON okt_system.audit (actor_id, id);
 CREATE INDEX audit_repository_idx ON okt_system.audit (repository_id, id) WHERE repository_id IS NOT NULL;

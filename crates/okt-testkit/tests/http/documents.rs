@@ -8,6 +8,14 @@ async fn the_openapi_document_is_as_committed_and_as_served() {
     let served = service.get("/api/v1/openapi.json").await;
     assert_eq!(served.header("content-type"), "application/json");
     assert_eq!(served.json()["openapi"], "3.1.0");
+    let document = served.json();
+    let operations =
+        document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values());
+    let mut ids: Vec<_> = operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "ids of operations are unique");
     golden::check("crates/okt-api/openapi.json", &format!("{}\n", served.text));
 }
 

@@ -1,0 +1,115 @@
+use std::fmt::Write;
+
+use http::Method;
+use okt_http::Line;
+use okt_model::RepositoryId;
+use okt_testkit::accounts::{PASSWORD, api_key, give, register, session};
+use okt_testkit::client::Answer;
+use okt_testkit::golden;
+use okt_testkit::served::TestService;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// Nobody and a bad token have no account; the key is the sysadmin's, for `source:read` alone.
+const WHO: [&str; 9] =
+    ["nobody", "bad token", "stranger", "viewer", "curator", "editor", "repoadmin", "sysadmin", "key"];
+
+/// What the requests are about: somebody else, who has a role to be taken away.
+struct About {
+    user: Uuid,
+    email: String,
+    repository: String,
+    /// Unlike that of any other request.
+    number: usize,
+}
+
+/// The body that gets past validation, or `{}` where that would tell nothing about the guard. `None` is no body.
+fn body(line: &Line, about: &About) -> Option<Value> {
+    let role = json!({"user_id": about.user, "role": "viewer", "domain": about.repository});
+    Some(match (line.method.as_str(), line.path.as_str()) {
+        ("GET", _) | ("POST", "/api/v1/auth/logout") | ("DELETE", "/api/v1/users/me/api-keys/{keyID}") => {
+            return None;
+        }
+        ("POST", "/api/v1/auth/register") => {
+            json!({"email": format!("new-{}@example.org", about.number), "password": PASSWORD})
+        }
+        ("POST", "/api/v1/auth/login") => json!({"email": about.email, "password": PASSWORD}),
+        ("POST", "/api/v1/auth/refresh") | ("PUT", "/api/v1/users/{userID}") => json!({}),
+        ("POST", "/api/v1/users/me/api-keys") => json!({"name": "a key", "permissions": ["source:read"]}),
+        ("PUT" | "DELETE", "/api/v1/admin/users/roles") => role,
+        (method, path) => panic!("{method} {path} is new: say in matrix.rs what to send there"),
+    })
+}
+
+fn path(line: &Line, about: &About) -> String {
+    let nothing = RepositoryId::mint().to_string();
+    let path = line.path.replace("{userID}", &about.user.to_string()).replace("{keyID}", &nothing);
+    assert!(!path.contains('{'), "{path} has a new parameter: say in matrix.rs what stands for it");
+    path
+}
+
+/// Every line of the table for everybody: 401 and 403 are the guard's, anything else got past it.
+#[tokio::test]
+async fn who_gets_past_which_guard_is_as_committed() {
+    let service = TestService::product(&[]).await;
+    let repository = RepositoryId::mint().to_string();
+    let sysadmin = register(&service, "sysadmin").await;
+    let other = register(&service, "other").await;
+    let mut people = vec![("stranger", register(&service, "stranger").await.id), ("sysadmin", sysadmin.id)];
+    for role in ["viewer", "curator", "editor", "repoadmin"] {
+        let person = register(&service, role).await;
+        give(&service, person.id, &repository, role).await;
+        people.push((role, person.id));
+    }
+    let (_, key) = api_key(&service, &sysadmin, &["source:read"]).await;
+    let mut about = About { user: other.id, email: other.email, repository, number: 0 };
+
+    let routes = okt_api::table(&service.api);
+    let mut lines: Vec<_> = routes.lines().to_vec();
+    lines.sort_by_key(|line| (line.path.clone(), line.method.to_string()));
+    let mut matrix = WHO.map(|who| format!("{who:>9} ")).concat() + "\n";
+    for line in &lines {
+        for who in WHO {
+            // Nothing that one request does may be felt by the next.
+            give(&service, about.user, &about.repository, "viewer").await;
+            about.number += 1;
+            let token = match who {
+                "nobody" => None,
+                "bad token" => Some(session(&service, sysadmin.id).await.replace('.', ".e")),
+                "key" => Some(key.clone()),
+                who => {
+                    let (_, id) = people.iter().find(|(name, _)| *name == who).unwrap();
+                    Some(session(&service, *id).await)
+                }
+            };
+            let status = ask(&service, line, &about, token).await;
+            write!(matrix, "{status:>9} ").unwrap();
+        }
+        writeln!(matrix, " {:6} {} — {}", line.method.as_str(), line.path, line.guard).unwrap();
+    }
+    golden::check("crates/okt-api/matrix.txt", &matrix);
+}
+
+async fn ask(service: &TestService, line: &Line, about: &About, token: Option<String>) -> u16 {
+    let mut request = service.request(line.method.clone(), &path(line, about));
+    if let Some(token) = token {
+        request = request.bearer_auth(token);
+    }
+    if let Some(body) = body(line, about) {
+        request = request.json(&body);
+    }
+    let answer = Answer::of(request).await;
+    assert!(!answer.status.is_server_error(), "{} {}: {answer:?}", line.method, line.path);
+    answer.status.as_u16()
+}
+
+#[test]
+#[should_panic(expected = "POST /api/v1/novelties is new")]
+fn a_line_that_the_matrix_does_not_know_is_noticed() {
+    let line = Line {
+        method: Method::POST,
+        path: "/api/v1/novelties".to_owned(),
+        guard: okt_http::Guard::Authenticated,
+    };
+    body(&line, &About { user: Uuid::nil(), email: String::new(), repository: String::new(), number: 0 });
+}
