@@ -180,6 +180,18 @@ fn warn_about(config: &Config) {
     if config.mode == Mode::Development && !config.server.host.is_loopback() {
         tracing::warn!("development mode on an address that others can reach; set mode = \"production\"");
     }
+    let bootstrap = &config.bootstrap;
+    let seeded = bootstrap.default_admin
+        && !bootstrap.default_admin_email.is_empty()
+        && !bootstrap.default_admin_password.is_empty()
+        && !bootstrap.default_admin_display_name.is_empty();
+    let public = config.oauth.issuer.as_ref().is_some_and(|issuer| issuer.scheme() == "https");
+    if public && bootstrap.auto_promote_first_user && !seeded {
+        tracing::warn!(
+            "whoever registers first on an empty installation becomes sysadmin; set \
+             bootstrap.auto_promote_first_user = false and use bootstrap.default_admin"
+        );
+    }
 }
 
 async fn upkeep(metrics: &metrics_exporter_prometheus::PrometheusHandle) {

@@ -1,9 +1,11 @@
 //! People with accounts on a service under test: most come through the front door, some by SQL where no route leads.
 
+use std::time::{Duration, Instant};
+
 use http::Method;
 use okt_model::{SessionId, UserId};
 use serde_json::{Value, json};
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
 use crate::client::Answer;
@@ -122,6 +124,40 @@ pub async fn count(service: &TestService, statement: &str) -> i64 {
     let number = sqlx::query_scalar(AssertSqlSafe(statement.to_owned()));
     let number = number.fetch_one(service.api.app.databases().system()).await;
     number.unwrap_or_else(|error| panic!("{statement}: {error}"))
+}
+
+/// Holds back whoever writes to a table, so that many can be let go at once.
+pub struct Barrier {
+    lock: PgConnection,
+    watch: PgConnection,
+}
+
+impl Barrier {
+    /// Settings of a service that waits as long as the barrier may be closed.
+    pub const PATIENT: [(&str, &str); 3] = [
+        ("SVC__DATABASES__DEFAULT__LOCK_TIMEOUT", "20s"),
+        ("SVC__DATABASES__DEFAULT__STATEMENT_TIMEOUT", "20s"),
+        ("SVC__SERVER__WRITE_TIMEOUT", "25s"),
+    ];
+
+    pub async fn before(service: &TestService, table: &str) -> Self {
+        let (mut lock, watch) = (service.database.connect().await, service.database.connect().await);
+        run(&mut lock, &format!("BEGIN; LOCK TABLE okt_system.{table} IN SHARE MODE")).await;
+        Self { lock, watch }
+    }
+
+    /// Opens when this many wait, at the barrier or for one another, or after a while.
+    pub async fn open_for(mut self, many: i64) {
+        let locked = "SELECT count(*) FROM pg_stat_activity
+                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        let deadline = Instant::now() + Duration::from_secs(12);
+        let mut waiting: i64 = 0;
+        while waiting < many && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            waiting = sqlx::query_scalar(locked).fetch_one(&mut self.watch).await.expect("a number");
+        }
+        run(&mut self.lock, "COMMIT").await;
+    }
 }
 
 /// The tables of the system schema with a row in which `text` can be read, plainly or as the bytes of a column.

@@ -1,7 +1,7 @@
 use http::Method;
 use okt_model::RepositoryId;
 use okt_testkit::accounts::{
-    KEYS, Person, api_key, api_key_in, count, give, register, send, sql, tables_with, take,
+    Barrier, KEYS, Person, api_key, api_key_in, count, give, register, send, sql, tables_with, take,
 };
 use okt_testkit::client::Answer;
 use okt_testkit::served::TestService;
@@ -199,18 +199,21 @@ async fn revoked_and_expired_keys_are_dead_and_free_their_place() {
 
 #[tokio::test]
 async fn ten_who_want_the_last_place_get_one() {
-    let service = TestService::product(&[("SVC__API_KEYS__MAX_PER_USER", "3")]).await;
+    let three = ("SVC__API_KEYS__MAX_PER_USER", "3");
+    let service = TestService::product(&[&Barrier::PATIENT[..], &[three]].concat()).await;
     let beside = service.beside().await;
     let ada = register(&service, "ada").await;
     for _ in 0..2 {
         api_key(&service, &ada, &["source:read"]).await;
     }
+    let barrier = Barrier::before(&service, "api_keys").await;
     let mut racers = tokio::task::JoinSet::new();
     for number in 0..10 {
         let service = if number % 2 == 0 { &service } else { &beside };
         let request = service.request(Method::POST, KEYS).bearer_auth(&ada.token);
         racers.spawn(Answer::of(request.json(&named("last"))));
     }
+    barrier.open_for(10).await;
     let mut statuses: Vec<_> = racers.join_all().await.iter().map(|answer| answer.status.as_u16()).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409, 409, 409]);

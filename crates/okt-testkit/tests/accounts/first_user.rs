@@ -1,12 +1,10 @@
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Method;
-use okt_testkit::accounts::{PASSWORD, count, login, post, register, sql};
+use okt_testkit::accounts::{Barrier, PASSWORD, count, login, post, register, sql};
 use okt_testkit::client::Answer;
-use okt_testkit::db::run;
 use okt_testkit::served::TestService;
 use serde_json::json;
-use sqlx::PgConnection;
 
 const REGISTER: &str = "/api/v1/auth/register";
 const SYSADMINS: &str =
@@ -26,15 +24,8 @@ async fn patiently(request: reqwest::RequestBuilder) -> Answer {
             return answer;
         }
         assert_eq!(answer.header("retry-after"), "1");
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(Duration::from_millis(400)).await;
     }
-}
-
-/// How many of this database's connections wait for a lock.
-async fn waiting(watch: &mut PgConnection) -> i64 {
-    let locked = "SELECT count(*) FROM pg_stat_activity
-                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    sqlx::query_scalar(locked).fetch_one(watch).await.unwrap()
 }
 
 #[tokio::test]
@@ -48,28 +39,21 @@ async fn fifty_first_registrations_at_once_make_one_sysadmin_on_each_of_ten_more
     race_for_the_first_place().await;
 }
 
-/// Passwords are hashed two at a time, which would spread the fifty out; the locked table holds their rows back
-/// until the last has arrived, and lets them go at once.
+/// Passwords are hashed two at a time, which would spread the fifty out; at the barrier the first twenty come together
+/// again, and the others are right behind them.
 async fn race_for_the_first_place() {
-    let patient = [
-        ("SVC__DATABASES__DEFAULT__LOCK_TIMEOUT", "20s"),
-        ("SVC__DATABASES__DEFAULT__STATEMENT_TIMEOUT", "20s"),
-        ("SVC__SERVER__WRITE_TIMEOUT", "25s"),
-    ];
+    let narrow =
+        [("SVC__DATABASES__DEFAULT__MAX_CONNS", "20"), ("SVC__DATABASES__DEFAULT__ACQUIRE_TIMEOUT", "20s")];
+    let settings = [&Barrier::PATIENT[..], &narrow].concat();
     for round in 0..10 {
-        let service = TestService::product(&patient).await;
-        let (mut lock, mut watch) = (service.database.connect().await, service.database.connect().await);
-        run(&mut lock, "BEGIN; LOCK TABLE okt_system.users IN SHARE MODE").await;
+        let service = TestService::product(&settings).await;
+        let barrier = Barrier::before(&service, "users").await;
         let mut people = tokio::task::JoinSet::new();
         for number in 0..50 {
             let account = json!({"email": format!("p{number}@example.org"), "password": PASSWORD});
             people.spawn(patiently(service.request(Method::POST, REGISTER).json(&account)));
         }
-        let deadline = Instant::now() + Duration::from_secs(12);
-        while waiting(&mut watch).await < 50 && Instant::now() < deadline {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        run(&mut lock, "COMMIT").await;
+        barrier.open_for(20).await;
         for answer in people.join_all().await {
             assert_eq!(answer.status, 201, "round {round}: {answer:?}");
         }
@@ -146,9 +130,11 @@ async fn where_somebody_is_no_administrator_is_made() {
 /// As many processes as one likes start on a fresh database.
 #[tokio::test]
 async fn ten_starts_at_once_make_one_administrator() {
-    let service = TestService::product(&[SEED, EMAIL, SECRET, NAME]).await;
-    let starts = (0..10).map(|_| service.api.app.bootstrap());
-    for start in futures_util::future::join_all(starts).await {
+    let service = TestService::product(&[&Barrier::PATIENT[..], &[SEED, EMAIL, SECRET, NAME]].concat()).await;
+    let barrier = Barrier::before(&service, "users").await;
+    let starts = futures_util::future::join_all((0..10).map(|_| service.api.app.bootstrap()));
+    let (starts, ()) = tokio::join!(starts, barrier.open_for(10));
+    for start in starts {
         start.unwrap();
     }
     assert_eq!((count(&service, USERS).await, count(&service, SYSADMINS).await), (1, 1));
