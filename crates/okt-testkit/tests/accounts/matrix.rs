@@ -67,7 +67,7 @@ async fn who_gets_past_which_guard_is_as_committed() {
     let routes = okt_api::table(&service.api);
     let mut lines: Vec<_> = routes.lines().to_vec();
     lines.sort_by_key(|line| (line.path.clone(), line.method.to_string()));
-    let mut matrix = WHO.map(|who| format!("{who:>9} ")).concat() + "\n";
+    let mut matrix = WHO.map(|who| format!("{who:>9}")).join(" ") + "\n";
     for line in &lines {
         for who in WHO {
             // Nothing that one request does may be felt by the next.
