@@ -146,8 +146,7 @@ impl App {
             return Ok(Profile::Public(user));
         }
         let theirs = roles::list_of(&mut conn, id).await?;
-        let system = theirs.into_iter().filter(|(domain, _)| *domain == Domain::System).map(|(_, role)| role);
-        Ok(Profile::Whole(user, system.collect()))
+        Ok(Profile::Whole(user, in_system(theirs)))
     }
 
     /// Changes a profile: one's own, or anybody's for a sysadmin.
@@ -169,8 +168,7 @@ impl App {
         record(&mut tx, origin, Actor::caller(caller), "user.updated", &id.to_string()).await?;
         let theirs = roles::list_of(&mut tx, id).await?;
         tx.commit().await?;
-        let system = theirs.into_iter().filter(|(domain, _)| *domain == Domain::System).map(|(_, role)| role);
-        Ok(Profile::Whole(user, system.collect()))
+        Ok(Profile::Whole(user, in_system(theirs)))
     }
 
     /// Everybody, oldest first.
@@ -199,6 +197,10 @@ pub(crate) async fn is_first(conn: &mut Connection) -> Result<bool> {
     }
     users::lock_first(conn).await?;
     Ok(!users::any(conn).await?)
+}
+
+fn in_system(assignments: Vec<(Domain, Role)>) -> Vec<Role> {
+    assignments.into_iter().filter(|(domain, _)| *domain == Domain::System).map(|(_, role)| role).collect()
 }
 
 pub(crate) fn checked_name(name: &str) -> Result<&str> {

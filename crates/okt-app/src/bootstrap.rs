@@ -14,7 +14,7 @@ impl App {
         let config = &self.config().bootstrap;
         let (email, password, name) =
             (&config.default_admin_email, &config.default_admin_password, &config.default_admin_display_name);
-        if !config.default_admin || email.is_empty() || password.is_empty() || name.is_empty() {
+        if !config.seeds_admin() {
             return Ok(());
         }
         if users::any(&mut *self.databases().acquire_system().await?).await? {

@@ -181,12 +181,8 @@ fn warn_about(config: &Config) {
         tracing::warn!("development mode on an address that others can reach; set mode = \"production\"");
     }
     let bootstrap = &config.bootstrap;
-    let seeded = bootstrap.default_admin
-        && !bootstrap.default_admin_email.is_empty()
-        && !bootstrap.default_admin_password.is_empty()
-        && !bootstrap.default_admin_display_name.is_empty();
     let public = config.oauth.issuer.as_ref().is_some_and(|issuer| issuer.scheme() == "https");
-    if public && bootstrap.auto_promote_first_user && !seeded {
+    if public && bootstrap.auto_promote_first_user && !bootstrap.seeds_admin() {
         tracing::warn!(
             "whoever registers first on an empty installation becomes sysadmin; set \
              bootstrap.auto_promote_first_user = false and use bootstrap.default_admin"

@@ -87,3 +87,13 @@ pub struct Bootstrap {
     /// Whether a starter repository is created at the first start.
     pub default_repository: bool,
 }
+
+impl Bootstrap {
+    /// Whether the first start makes a sysadmin: it is told to, and all that it needs is there.
+    pub fn seeds_admin(&self) -> bool {
+        self.default_admin
+            && !self.default_admin_email.is_empty()
+            && !self.default_admin_password.is_empty()
+            && !self.default_admin_display_name.is_empty()
+    }
+}
