@@ -1,0 +1,137 @@
+//! Why there is no answer. The words are for whoever gave the address: no text repeats more of it than scheme, host
+//! and port, and none tells what a name leads to inside the network.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use url::Url;
+
+use super::address;
+
+type Cause = Box<dyn Error + Send + Sync>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// It was not even tried.
+    #[error("{place} is not fetched: {rule}")]
+    Refused { place: String, rule: Rule },
+
+    #[error("{place} has no address; check how it is spelled, or try again later")]
+    Unresolvable {
+        place: String,
+        #[source]
+        cause: Cause,
+    },
+
+    #[error("more than {limit} redirects, the last to {place}; use the address where the document really is")]
+    TooManyRedirects { place: String, limit: usize },
+
+    #[error("the answer has more than {limit} bytes, which is the most that is taken")]
+    TooLarge { limit: u64 },
+
+    #[error("the answer unpacks to more than {limit} times its size; it looks like a decompression bomb")]
+    Bomb { limit: u64 },
+
+    #[error("the answer is packed as {encoding:?}, which was not asked for; only gzip is understood")]
+    Encoding { encoding: String },
+
+    #[error("the answer can't be unpacked; it is damaged or was cut short")]
+    Damaged,
+
+    #[error("{wait} took more than {limit:?}; try again later")]
+    TimedOut { wait: Wait, limit: Duration },
+
+    #[error(
+        "no trusted TLS connection; the certificate or the TLS settings of the other side need attention"
+    )]
+    Tls(#[source] Cause),
+
+    #[error("{place} can't be reached; try again later")]
+    Unreachable {
+        place: String,
+        #[source]
+        cause: Cause,
+    },
+
+    #[error("the answer broke off or is not HTTP; try again later")]
+    Interrupted(#[source] Cause),
+}
+
+/// What an address has to be like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rule {
+    #[error("it can't be read as an address; check how it is written")]
+    Malformed,
+    #[error("only http and https are fetched")]
+    Scheme,
+    #[error("only https is accepted here")]
+    Https,
+    #[error(
+        "only the ports 80 and 443 are fetched; an operator can allow an address with its port under \
+         providers.resolution.fetch.allow_private"
+    )]
+    Port,
+    #[error("it holds a user name or password; leave them out")]
+    Credentials,
+    #[error(
+        "it is, or leads to, an address that is not public; an operator can allow one with its port under \
+         providers.resolution.fetch.allow_private"
+    )]
+    Private,
+}
+
+/// What was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Wait {
+    #[error("connecting")]
+    Connect,
+    #[error("the next piece of the answer")]
+    Idle,
+    #[error("the whole request")]
+    Total,
+}
+
+impl FetchError {
+    pub(super) fn malformed() -> Self {
+        Self::Refused { place: "the address".into(), rule: Rule::Malformed }
+    }
+
+    pub(super) fn of_sending(error: reqwest::Error, url: &Url, connect: Duration) -> Self {
+        if error.is_builder() {
+            return Self::malformed();
+        }
+        if error.is_connect() && error.is_timeout() {
+            return Self::TimedOut { wait: Wait::Connect, limit: connect };
+        }
+        let is_connect = error.is_connect();
+        // Queries hold keys at times; causes are logged.
+        let cause = error.without_url();
+        if is_tls(&cause) {
+            Self::Tls(cause.into())
+        } else if is_connect {
+            Self::Unreachable { place: address::place(url), cause: cause.into() }
+        } else {
+            Self::Interrupted(cause.into())
+        }
+    }
+
+    pub(super) fn of_reading(error: reqwest::Error) -> Self {
+        Self::Interrupted(error.without_url().into())
+    }
+}
+
+fn is_tls(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<rustls::Error>() {
+            return true;
+        }
+        // The source of an I/O error is the source of what it wraps; what it wraps would be passed over.
+        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(wrapped) => Some(wrapped),
+            None => error.source(),
+        };
+    }
+    false
+}

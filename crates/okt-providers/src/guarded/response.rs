@@ -1,0 +1,117 @@
+//! An answer whose body is read piece by piece, under a limit of size and of time.
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use http::{HeaderMap, StatusCode};
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+use super::Timeouts;
+use super::error::{FetchError, Wait};
+use super::gzip::Gunzip;
+
+pub struct Response {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    /// Where the answer came from, after redirects.
+    pub final_url: Url,
+    body: reqwest::Response,
+    gunzip: Option<Gunzip>,
+    max_bytes: u64,
+    arrived: u64,
+    handed_out: u64,
+    timeouts: Timeouts,
+    deadline: Instant,
+}
+
+impl Response {
+    pub(super) fn new(
+        mut body: reqwest::Response,
+        final_url: Url,
+        max_bytes: u64,
+        timeouts: Timeouts,
+        deadline: Instant,
+    ) -> Result<Self, FetchError> {
+        let mut headers = std::mem::take(body.headers_mut());
+        let gunzip = gunzip(&headers)?;
+        if gunzip.is_some() {
+            headers.remove(CONTENT_ENCODING);
+            headers.remove(CONTENT_LENGTH);
+        }
+        let status = body.status();
+        Ok(Self {
+            status,
+            headers,
+            final_url,
+            body,
+            gunzip,
+            max_bytes,
+            arrived: 0,
+            handed_out: 0,
+            timeouts,
+            deadline,
+        })
+    }
+
+    /// The whole body.
+    pub async fn bytes(mut self) -> Result<Vec<u8>, FetchError> {
+        let mut whole = Vec::new();
+        while let Some(piece) = self.chunk().await? {
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole)
+    }
+
+    /// The next piece of the body; `None` at its end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
+        loop {
+            if let Some(gunzip) = &mut self.gunzip
+                && let Some(piece) = gunzip.next()?
+            {
+                self.handed_out += piece.len() as u64;
+                self.fits(self.handed_out)?;
+                return Ok(Some(piece));
+            }
+            let arrived = self.receive().await?;
+            match (&mut self.gunzip, arrived) {
+                (None, arrived) => return Ok(arrived),
+                (Some(gunzip), Some(packed)) => gunzip.feed(packed),
+                (Some(gunzip), None) => return gunzip.finish().map(|()| None),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Result<Option<Bytes>, FetchError> {
+        // What is announced to be too large is not even begun.
+        self.fits(self.body.content_length().unwrap_or(0))?;
+        let patience = Instant::now() + self.timeouts.idle;
+        let arrived = timeout_at(patience.min(self.deadline), self.body.chunk()).await;
+        let arrived = arrived.map_err(|_| {
+            if patience < self.deadline {
+                FetchError::TimedOut { wait: Wait::Idle, limit: self.timeouts.idle }
+            } else {
+                FetchError::TimedOut { wait: Wait::Total, limit: self.timeouts.total }
+            }
+        })?;
+        let arrived = arrived.map_err(FetchError::of_reading)?;
+        self.arrived += arrived.as_ref().map_or(0, |piece| piece.len() as u64);
+        self.fits(self.arrived)?;
+        Ok(arrived)
+    }
+
+    const fn fits(&self, bytes: u64) -> Result<(), FetchError> {
+        if bytes > self.max_bytes { Err(FetchError::TooLarge { limit: self.max_bytes }) } else { Ok(()) }
+    }
+}
+
+fn gunzip(headers: &HeaderMap) -> Result<Option<Gunzip>, FetchError> {
+    let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
+    match (encodings.next().map(http::HeaderValue::as_bytes), encodings.next()) {
+        (None | Some(b"" | b"identity"), None) => Ok(None),
+        (Some(gzip), None) if gzip.eq_ignore_ascii_case(b"gzip") => Ok(Some(Gunzip::new())),
+        (encoding, _) => {
+            let encoding = String::from_utf8_lossy(encoding.unwrap_or_default()).chars().take(40).collect();
+            Err(FetchError::Encoding { encoding })
+        }
+    }
+}
