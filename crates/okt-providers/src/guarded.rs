@@ -7,6 +7,8 @@ mod address;
 mod error;
 mod gzip;
 mod response;
+#[cfg(test)]
+mod tests;
 
 use std::future::{Future, ready};
 use std::io;

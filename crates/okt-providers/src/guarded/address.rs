@@ -117,3 +117,88 @@ const fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn private_ranges_are_private_from_the_first_to_the_last_and_no_further() {
+        for (first, last, before, after) in [
+            ("0.0.0.0", "0.255.255.255", "", "1.0.0.0"),
+            ("10.0.0.0", "10.255.255.255", "9.255.255.255", "11.0.0.0"),
+            ("100.64.0.0", "100.127.255.255", "100.63.255.255", "100.128.0.0"),
+            ("127.0.0.0", "127.255.255.255", "126.255.255.255", "128.0.0.0"),
+            ("169.254.0.0", "169.254.255.255", "169.253.255.255", "169.255.0.0"),
+            ("172.16.0.0", "172.31.255.255", "172.15.255.255", "172.32.0.0"),
+            ("192.0.0.0", "192.0.0.255", "191.255.255.255", "192.0.1.0"),
+            ("192.0.2.0", "192.0.2.255", "192.0.1.255", "192.0.3.0"),
+            ("192.88.99.0", "192.88.99.255", "192.88.98.255", "192.88.100.0"),
+            ("192.168.0.0", "192.168.255.255", "192.167.255.255", "192.169.0.0"),
+            ("198.18.0.0", "198.19.255.255", "198.17.255.255", "198.20.0.0"),
+            ("198.51.100.0", "198.51.100.255", "198.51.99.255", "198.51.101.0"),
+            ("203.0.113.0", "203.0.113.255", "203.0.112.255", "203.0.114.0"),
+            ("224.0.0.0", "255.255.255.255", "223.255.255.255", ""),
+            ("::", "::ff:ffff", "", "::100:0"),
+            ("100::", "1fff:ffff::", "", "2000::"),
+            ("2001::", "2001:1ff:ffff::", "2000:ffff::", "2001:200::"),
+            ("2001:db8::", "2001:db8:ffff::", "2001:db7:ffff::", "2001:db9::"),
+            ("3fff::", "3fff:fff:ffff::", "3ffe:ffff::", "3fff:1000::"),
+            ("4000::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:ffff::", ""),
+            ("64:ff9b:1::", "64:ff9b:1:ffff::", "", ""),
+            ("64:ff9b::10.0.0.0", "64:ff9b::10.255.255.255", "64:ff9b::9.255.255.255", "64:ff9b::11.0.0.0"),
+            ("::ffff:10.0.0.0", "::ffff:10.255.255.255", "::ffff:9.255.255.255", "::ffff:11.0.0.0"),
+            ("::10.0.0.0", "::10.255.255.255", "::9.255.255.255", "::11.0.0.0"),
+            ("2002:a00::", "2002:aff:ffff:ffff::", "2002:9ff:ffff::", "2002:b00::"),
+        ] {
+            assert!(!is_public(ip(first)) && !is_public(ip(last)), "{first} to {last}");
+            for outside in [before, after].iter().filter(|outside| !outside.is_empty()) {
+                assert!(is_public(ip(outside)), "{outside}");
+            }
+        }
+    }
+
+    #[test]
+    fn public_addresses_pass_on_the_ports_of_the_web() {
+        let guard = Guard::new(&[]);
+        for address in [
+            "1.1.1.1",
+            "8.8.8.8",
+            "93.184.216.34",
+            "104.16.0.1",
+            "185.199.108.153",
+            "223.255.255.254",
+            "2606:4700:4700::1111",
+            "2001:4860:4860::8888",
+            "2a00:1450:4001:81b::200e",
+            "2620:fe::fe",
+            "64:ff9b::8.8.8.8",
+            "::ffff:8.8.8.8",
+            "2002:808:808::1",
+        ] {
+            for port in [80, 443] {
+                assert_eq!(guard.check_address(SocketAddr::new(ip(address), port)), Ok(()), "{address}");
+            }
+            for port in [0, 22, 8080] {
+                let refused = guard.check_address(SocketAddr::new(ip(address), port));
+                assert_eq!(refused, Err(Rule::Port), "{address}");
+            }
+        }
+        for text in [
+            "http://example.org/",
+            "https://example.org:443/a?b#c",
+            "http://example.org:80",
+            "https://example.org:80/",
+            "https://bücher.example/",
+            "http://example.org./",
+            "https://1.1.1.1/",
+            "https://[2606:4700:4700::1111]/",
+        ] {
+            assert!(guard.check_url(&Url::parse(text).unwrap(), false).is_ok(), "{text}");
+        }
+    }
+}

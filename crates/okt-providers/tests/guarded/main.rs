@@ -1,0 +1,9 @@
+//! The guarded client against real listeners, all of them on loopback.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
+mod addresses;
+mod limits;
+mod rebinding;
+mod redirects;
+mod requests;
+mod server;
