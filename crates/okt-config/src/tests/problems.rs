@@ -321,6 +321,29 @@ fn databases_are_checked_without_showing_their_address() {
 }
 
 #[test]
+fn what_may_be_fetched_although_private_is_an_exact_address_and_port() {
+    let key = "providers.resolution.fetch.allow_private";
+    Place::with(&format!("{key} = [\"127.0.0.1:8000\", \"[::1]:8000\"]")).load().unwrap();
+    for wrong in ["127.0.0.1", "localhost:80", "10.0.0.0/8", "127.0.0.1:*", ""] {
+        let got = if wrong.is_empty() { "an empty text".into() } else { format!("{wrong:?}") };
+        refused(
+            &format!("{key} = [\"{wrong}\"]"),
+            &format!(
+                "{key}[0]: expected an address with a port such as 127.0.0.1:9090, got {got} (in /here/okt.toml:1)"
+            ),
+        );
+    }
+    for wrong in ["127.0.0.1:0", "[fe80::1%2]:80"] {
+        refused(
+            &format!("{key} = [\"{wrong}\"]"),
+            &format!(
+                "{key}: {wrong} can't be fetched from: name a port other than 0, and no zone (in /here/okt.toml:1)"
+            ),
+        );
+    }
+}
+
+#[test]
 fn registries_need_unique_ids_and_keys() {
     refused(
         "[[providers.registries]]\nid = \"a\"\nurl = \"https://a.example\"\n\

@@ -1,6 +1,7 @@
 //! Providers and stages.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use super::{Breaches, no_such};
 use crate::secret::Secret;
@@ -39,6 +40,15 @@ pub(super) fn rules(config: &Config, found: &mut Breaches) {
         );
     }
 
+    for address in &providers.resolution.fetch.allow_private {
+        let zone = matches!(address, SocketAddr::V6(address) if address.scope_id() != 0);
+        if address.port() == 0 || zone {
+            found.at(
+                "providers.resolution.fetch.allow_private",
+                format!("{address} can't be fetched from: name a port other than 0, and no zone"),
+            );
+        }
+    }
     retry("providers.resolution.fetch.retry", &providers.resolution.fetch.retry, found);
     retry("providers.resolution.challenge_solver.retry", &providers.resolution.challenge_solver.retry, found);
     registries(config, found);

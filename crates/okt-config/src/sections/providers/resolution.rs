@@ -32,8 +32,8 @@ pub struct Fetch {
     /// For one whole attempt.
     #[schemars(extend("x-positive" = true))]
     pub timeout: Period,
-    /// Addresses, each with its port, that may be fetched although they are not public. Every other private
-    /// address is refused.
+    /// Addresses, each with its port, that may be fetched although they are not public or the port is neither 80 nor
+    /// 443. Every other private address and every other port is refused, whoever asks.
     #[schemars(schema_with = "format::socket_addresses")]
     pub allow_private: Vec<SocketAddr>,
     /// Further attempts.
