@@ -155,6 +155,7 @@ async fn connections_that_say_nothing_or_never_finish_are_cut_off() {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "a connection that sends nothing")]
 async fn connections_over_the_cap_wait_for_one_to_end() {
     let service = TestService::notes(&[("SVC__SERVER__MAX_CONNECTIONS", "1")]).await;
     let address = service.url.trim_start_matches("http://").to_owned();
@@ -167,6 +168,7 @@ async fn connections_over_the_cap_wait_for_one_to_end() {
 }
 
 /// Writes bytes to a connection of its own and reads until the server closes it.
+#[expect(clippy::disallowed_methods, reason = "bytes that no HTTP client would send")]
 async fn raw(service: &TestService, bytes: &[u8]) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(service.url.trim_start_matches("http://")).await.unwrap();
