@@ -135,7 +135,7 @@ impl GuardedClient {
         Ok(Self {
             guard: Guard::new(allow_private),
             look_up: Arc::new(move |host| Box::pin(look_up(host))),
-            tls: tls().map_err(|error| FetchError::Tls(error.into()))?,
+            tls: tls().map_err(|error| FetchError::NoAuthorities(error.into()))?,
         })
     }
 

@@ -42,10 +42,16 @@ pub enum FetchError {
     #[error("{wait} took more than {limit:?}; try again later")]
     TimedOut { wait: Wait, limit: Duration },
 
-    #[error(
-        "no trusted TLS connection; the certificate or the TLS settings of the other side need attention"
-    )]
-    Tls(#[source] Cause),
+    #[error("{place} has no TLS that can be trusted; its certificate or its settings need attention")]
+    Tls {
+        place: String,
+        #[source]
+        cause: Cause,
+    },
+
+    /// About this machine; no client can be made.
+    #[error("the certificates of authorities are missing; install them, or name the file in SSL_CERT_FILE")]
+    NoAuthorities(#[source] Cause),
 
     #[error("{place} can't be reached; try again later")]
     Unreachable {
@@ -104,15 +110,14 @@ impl FetchError {
         if error.is_connect() && error.is_timeout() {
             return Self::TimedOut { wait: Wait::Connect, limit: connect };
         }
-        let is_connect = error.is_connect();
         // Queries hold keys at times; causes are logged.
-        let cause = error.without_url();
-        if is_tls(&cause) {
-            Self::Tls(cause.into())
-        } else if is_connect {
-            Self::Unreachable { place: address::place(url), cause: cause.into() }
+        let (place, error) = (address::place(url), error.without_url());
+        if is_tls(&error) {
+            Self::Tls { place, cause: error.into() }
+        } else if error.is_connect() {
+            Self::Unreachable { place, cause: error.into() }
         } else {
-            Self::Interrupted(cause.into())
+            Self::Interrupted(error.into())
         }
     }
 

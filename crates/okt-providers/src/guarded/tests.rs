@@ -80,10 +80,10 @@ async fn a_certificate_must_be_vouched_for_and_be_for_this_name() {
     assert_eq!(trusting.send(request(&good)).await.unwrap().bytes().await.unwrap(), b"safe");
 
     let error = client(&[address], None).send(request(&good)).await.err().unwrap();
-    assert!(matches!(error, FetchError::Tls(_)), "{error:?}");
+    assert!(matches!(error, FetchError::Tls { .. }), "{error:?}");
     for other in [format!("https://evil.test:{port}/"), format!("https://{address}/")] {
         let error = trusting.send(request(&other)).await.err().unwrap();
-        assert!(matches!(error, FetchError::Tls(_)), "{error:?}");
+        assert!(matches!(error, FetchError::Tls { .. }), "{error:?}");
     }
 }
 
@@ -116,5 +116,5 @@ async fn a_server_without_tls_is_told_apart() {
     });
     let error =
         client(&[address], None).send(Request::get(format!("https://{address}/"))).await.err().unwrap();
-    assert!(matches!(error, FetchError::Tls(_)), "{error:?}");
+    assert!(matches!(error, FetchError::Tls { .. }), "{error:?}");
 }
