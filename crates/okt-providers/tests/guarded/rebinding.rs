@@ -1,12 +1,12 @@
 //! Names that mean one thing when they are checked and another when they are used.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use okt_providers::{GuardedClient, Rule};
 
-use crate::server::{ALLOWED, Server, any_port, get, moved, ok, refusal, text};
+use crate::server::{ALLOWED, Server, common_port, get, moved, ok, refusal, text};
 
 const FORBIDDEN: [u8; 4] = [127, 0, 0, 1];
 const NAMES: usize = 1_000;
@@ -16,9 +16,9 @@ const NAMES: usize = 1_000;
 async fn scene(
     later: &'static [[u8; 4]],
 ) -> (Server, Server, GuardedClient, Arc<Mutex<HashMap<String, usize>>>) {
-    let allowed = Server::start(any_port(ALLOWED), |_| ok("outside")).await;
-    let port = allowed.address.port();
-    let forbidden = Server::start(SocketAddr::from((FORBIDDEN, port)), |_| ok("inside")).await;
+    let port = common_port(ALLOWED, FORBIDDEN);
+    let allowed = Server::start((ALLOWED, port), |_| ok("outside")).await;
+    let forbidden = Server::start((FORBIDDEN, port), |_| ok("inside")).await;
     let look_ups = Arc::new(Mutex::new(HashMap::new()));
     let counted = Arc::clone(&look_ups);
     let client = GuardedClient::with_look_up(&[allowed.address], move |host| {
@@ -74,9 +74,9 @@ async fn one_private_address_among_public_ones_refuses_the_name() {
 /// Each hop is looked up for itself, so a chain on one name can turn in the middle.
 #[tokio::test]
 async fn a_name_that_turns_private_between_two_hops_is_refused_at_the_second() {
-    let redirecting = Server::start(any_port(ALLOWED), |_| moved(302, "/again")).await;
-    let port = redirecting.address.port();
-    let inside = Server::start(SocketAddr::from((FORBIDDEN, port)), |_| ok("inside")).await;
+    let port = common_port(ALLOWED, FORBIDDEN);
+    let redirecting = Server::start((ALLOWED, port), |_| moved(302, "/again")).await;
+    let inside = Server::start((FORBIDDEN, port), |_| ok("inside")).await;
     let times = Arc::new(Mutex::new(0));
     let client = GuardedClient::with_look_up(&[redirecting.address], move |_| {
         let mut times = times.lock().unwrap();

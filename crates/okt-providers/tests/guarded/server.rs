@@ -90,6 +90,17 @@ async fn read_head(socket: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()
 }
 
+/// A port that is free on both; someone else's connection may hold it on one.
+pub fn common_port(first: [u8; 4], second: [u8; 4]) -> u16 {
+    loop {
+        let held = std::net::TcpListener::bind(any_port(first)).unwrap();
+        let port = held.local_addr().unwrap().port();
+        if std::net::TcpListener::bind((IpAddr::from(second), port)).is_ok() {
+            return port;
+        }
+    }
+}
+
 pub fn any_port(ip: [u8; 4]) -> SocketAddr {
     SocketAddr::new(IpAddr::from(ip), 0)
 }
