@@ -13,6 +13,7 @@ use okt_http::{ClientAddress, Code, Edge, Gate, Guard, Limit, Principal, Problem
 use okt_model::Error;
 use okt_store::Databases;
 
+use crate::oauth::{Issuer, OAuthLimits, resource_metadata};
 use crate::openapi::Documents;
 use crate::sign_in::SignInLimits;
 
@@ -30,6 +31,7 @@ pub struct Shared {
     /// Every set of pools of this process, for the metrics.
     pub(crate) pools: Vec<Databases>,
     pub(crate) sign_in: SignInLimits,
+    pub(crate) oauth: OAuthLimits,
     /// Refusals are recorded, so they need a limit of their own: it is one more write for every request.
     denials: Limit<Principal>,
     /// Filled once the table is complete, because the table is what they describe.
@@ -47,20 +49,24 @@ impl Deref for Api {
 impl Api {
     /// `pools` are all sets of pools of this process; `app` works on one of them.
     pub fn new(app: App, edge: Arc<Edge>, metrics: PrometheusHandle, pools: &[Databases]) -> Self {
-        let sign_in = SignInLimits::new(app.config());
+        let (sign_in, oauth) = (SignInLimits::new(app.config()), OAuthLimits::new(app.config()));
         let (pools, documents) = (pools.to_vec(), OnceLock::new());
         let denials = Limit::per_minute(DENIALS_PER_MINUTE);
-        Self(Arc::new(Shared { app, edge, metrics, pools, sign_in, denials, documents }))
+        Self(Arc::new(Shared { app, edge, metrics, pools, sign_in, oauth, denials, documents }))
     }
 
-    /// Keeps the memory of limits in proportion to the active callers. Runs until dropped.
+    /// Keeps the memory of limits and the open connections in proportion to the active callers. Runs until dropped.
     pub async fn keep_tidy(&self) {
         let mut minute = tokio::time::interval(Duration::from_mins(1));
         loop {
             minute.tick().await;
             self.edge.forget_idle();
             self.sign_in.forget_idle();
+            self.oauth.forget_idle();
             self.denials.forget_idle();
+            for databases in &self.pools {
+                databases.close_idle().await;
+            }
         }
     }
 
@@ -74,26 +80,56 @@ impl Gate for Api {
         if matches!(guard, Guard::Probe | Guard::Public) {
             return Ok(None);
         }
-        let bearer = bearer(&parts.headers)?.ok_or(NEEDS_CREDENTIAL)?;
-        let caller = self.app.auth().authenticate(bearer).await?;
-        let caller =
-            caller.ok_or(Error::Unauthenticated("the credential is not valid, or not valid any more"))?;
+        let Some(bearer) = bearer(&parts.headers)? else {
+            let problem =
+                Problem::new(Code::Unauthenticated, "this needs a credential: Authorization: Bearer …");
+            return Err(self.with_challenge(problem, parts, guard, None));
+        };
+        // Which of the two counts would be a riddle; in an address a token would end up in logs and histories.
+        let query = parts.uri.query().unwrap_or_default();
+        if query.split('&').any(|pair| pair.split('=').next() == Some("access_token")) {
+            return Err(Problem::new(Code::Malformed, "a token belongs into the header, and only there"));
+        }
+        let caller = match self.app.auth().authenticate(bearer).await? {
+            Some(caller) => Some(caller),
+            None => match Issuer::of(self, parts) {
+                Some(Issuer(issuer)) => self.app.auth().authenticate_client(bearer, &issuer, &issuer).await?,
+                None => None,
+            },
+        };
+        let invalid = |detail: &'static str| {
+            let problem = Problem::new(Code::Unauthenticated, detail);
+            self.with_challenge(problem, parts, guard, Some("invalid_token"))
+        };
+        let Some(caller) = caller else {
+            return Err(invalid("the credential is not valid, or not valid any more"));
+        };
         let principal = Principal(match caller.credential() {
             Credential::Session(_) => format!("user:{}", caller.user()).into(),
             Credential::ApiKey(id) => format!("key:{id}").into(),
+            Credential::Grant(id) => format!("grant:{id}").into(),
         });
-        match guard {
-            Guard::Session if matches!(caller.credential(), Credential::ApiKey(_)) => {
+        match (guard, caller.credential()) {
+            (Guard::Session, Credential::ApiKey(_)) => {
                 self.deny(&caller, &principal, parts, "session").await?;
                 return Err(Error::Forbidden("this needs a person's session; an API key can't do it").into());
             }
-            Guard::Needs(permission) => {
+            // Its audience is the service, but never this part of it.
+            (Guard::Session, Credential::Grant(_)) => {
+                self.deny(&caller, &principal, parts, "session").await?;
+                return Err(invalid("this needs a person's session; a client's token can't do it"));
+            }
+            (Guard::Needs(permission), credential) => {
                 let Some(scope) = caller.let_in(permission) else {
                     self.deny(&caller, &principal, parts, &permission.to_string()).await?;
-                    return Err(Problem::new(
-                        Code::Forbidden,
-                        format!("this needs the permission {permission}"),
-                    ));
+                    let problem =
+                        Problem::new(Code::Forbidden, format!("this needs the permission {permission}"));
+                    return Err(match credential {
+                        Credential::Grant(_) => {
+                            self.with_challenge(problem, parts, guard, Some("insufficient_scope"))
+                        }
+                        _ => problem,
+                    });
                 };
                 parts.extensions.insert(scope);
             }
@@ -104,9 +140,25 @@ impl Gate for Api {
     }
 }
 
-const NEEDS_CREDENTIAL: Error = Error::Unauthenticated("this needs a credential: Authorization: Bearer …");
-
 impl Api {
+    /// Says where a client finds out how to get a token that would do (RFC 9728), and for what (RFC 6750).
+    fn with_challenge(
+        &self,
+        problem: Problem,
+        parts: &Parts,
+        guard: Guard,
+        error: Option<&'static str>,
+    ) -> Problem {
+        let Some(Issuer(issuer)) = Issuer::of(self, parts) else { return problem };
+        let error = error.map(|error| format!("error=\"{error}\", ")).unwrap_or_default();
+        let scope = match guard {
+            Guard::Needs(permission) => permission.to_string(),
+            _ => "read".to_owned(),
+        };
+        let metadata = resource_metadata(&issuer);
+        problem.challenge(format!("Bearer {error}scope=\"{scope}\", resource_metadata=\"{metadata}\""))
+    }
+
     async fn deny(
         &self,
         caller: &Caller,
@@ -122,7 +174,7 @@ impl Api {
 }
 
 /// The one bearer text of a request. A second header is a riddle about which one counts, and is refused.
-fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (first, second) = (given.next(), given.next());
     if second.is_some() {

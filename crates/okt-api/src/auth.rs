@@ -119,7 +119,7 @@ pub async fn refresh(
     headers: HeaderMap,
     Json(body): Json<Refresh>,
 ) -> Result<Response, Problem> {
-    let from_cookie = if body.refresh_token.is_none() { cookie(&headers) } else { None };
+    let from_cookie = if body.refresh_token.is_none() { cookie(&headers, COOKIE) } else { None };
     let as_cookie = from_cookie.is_some();
     let token = body.refresh_token.or(from_cookie);
     let token = token.ok_or_else(|| Error::invalid("refresh_token", "must be given, here or as a cookie"))?;
@@ -177,10 +177,10 @@ fn set_cookie(value: &str, seconds: u64) -> HeaderMap {
     headers
 }
 
-fn cookie(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| value.to_owned())
+    pairs.find(|(of, _)| *of == name).map(|(_, value)| value.to_owned())
 }
 
 impl From<Caught> for Origin {

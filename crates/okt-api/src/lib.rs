@@ -11,6 +11,7 @@ mod docs;
 mod health;
 mod idempotency;
 mod metrics;
+mod oauth;
 mod openapi;
 mod repositories;
 mod sign_in;

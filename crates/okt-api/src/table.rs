@@ -4,7 +4,7 @@ use okt_http::Guard::{Authenticated, Needs, Probe, Public, Session};
 use okt_http::{Routes, route};
 use okt_model::{Action, Object, Permission};
 
-use crate::{Api, admin, api_keys, auth, docs, health, metrics, once, openapi, repositories, users};
+use crate::{Api, admin, api_keys, auth, docs, health, metrics, oauth, once, openapi, repositories, users};
 
 const AUDIT_READ: Permission = Permission::new(Object::Audit, Action::Read);
 const ROLE_MANAGE: Permission = Permission::new(Object::Role, Action::Manage);
@@ -27,6 +27,22 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(Session, route!(api_keys::list))
         .at(Session, once(&api.app, route!(api_keys::create)))
         .at(Session, route!(api_keys::revoke))
+        .at(Public, route!(oauth::metadata::server))
+        .at(Public, route!(oauth::metadata::server_at))
+        .at(Public, route!(oauth::metadata::resource))
+        .at(Public, route!(oauth::metadata::resource_at))
+        .at(Public, route!(oauth::metadata::resource_below))
+        .at(Public, route!(oauth::register::create))
+        .at(Public, route!(oauth::register::show))
+        .at(Public, route!(oauth::register::update))
+        .at(Public, route!(oauth::register::delete))
+        .at(Public, route!(oauth::authorize::show))
+        .at(Public, route!(oauth::authorize::decide))
+        .at(Public, route!(oauth::authorize::sign_in))
+        .at(Public, route!(oauth::token::issue))
+        .at(Public, route!(oauth::token::revoke))
+        .at(Session, route!(oauth::grants::list))
+        .at(Session, route!(oauth::grants::revoke))
         .at(Needs(USER_READ), route!(admin::users))
         .at(Needs(ROLE_MANAGE), route!(admin::assign_role))
         .at(Needs(ROLE_MANAGE), route!(admin::remove_role))

@@ -60,35 +60,40 @@ impl App {
         Ok(SignedIn { tokens: self.signed(user.id, session), user })
     }
 
-    /// Whoever is not known hears the same as who is wrong, after the same time.
     pub async fn login(&self, origin: &Origin, email: &str, password: &str) -> Result<SignedIn> {
+        let user = self.check_password(origin, email, password).await?;
+        let mut tx = self.databases().begin_system().await?;
+        record(&mut tx, origin, Actor::user(user.id), "login", &user.id.to_string()).await?;
+        let session = self.open_session(&mut tx, user.id).await?;
+        tx.commit().await?;
+        Ok(SignedIn { tokens: self.signed(user.id, session), user })
+    }
+
+    /// Whose password it is. Whoever is not known hears the same as who is wrong, after the same time.
+    pub(crate) async fn check_password(&self, origin: &Origin, email: &str, password: &str) -> Result<User> {
         let found = match Email::parse(email) {
             Ok(email) => users::find_by_email(&mut *self.databases().acquire_system().await?, &email).await?,
             Err(_) => None,
         };
         let hash = found.as_ref().map(|(_, hash)| hash.as_str());
         let verified = self.auth().passwords().verify(password, hash).await?;
-        let (user, rehash) = match (found, verified) {
-            (Some((user, _)), Verified::Right) => (user, None),
+        match (found, verified) {
+            (Some((user, _)), Verified::Right) => Ok(user),
             (Some((user, _)), Verified::RightButRehash) => {
                 // Renewing it can wait for a quieter moment.
-                (user, self.auth().passwords().hash(password).await.ok())
+                if let Ok(hash) = self.auth().passwords().hash(password).await {
+                    let mut conn = self.databases().acquire_system().await?;
+                    users::set_password_hash(&mut conn, user.id, &hash).await?;
+                }
+                Ok(user)
             }
             (found, _) => {
                 let object = found.map_or_else(String::new, |(user, _)| user.id.to_string());
                 let mut conn = self.databases().acquire_system().await?;
                 record(&mut conn, origin, Actor::STRANGER, "login.failed", &object).await?;
-                return Err(Error::Unauthenticated("the e-mail address or the password is wrong"));
+                Err(Error::Unauthenticated("the e-mail address or the password is wrong"))
             }
-        };
-        let mut tx = self.databases().begin_system().await?;
-        if let Some(hash) = rehash {
-            users::set_password_hash(&mut tx, user.id, &hash).await?;
         }
-        record(&mut tx, origin, Actor::user(user.id), "login", &user.id.to_string()).await?;
-        let session = self.open_session(&mut tx, user.id).await?;
-        tx.commit().await?;
-        Ok(SignedIn { tokens: self.signed(user.id, session), user })
     }
 
     /// Ends the session that the caller came with.
@@ -140,6 +145,7 @@ impl App {
         let mut conn = self.databases().acquire_system().await?;
         let user = users::find(&mut conn, id).await?.ok_or(Error::NotFound("user"))?;
         if id == caller.user() {
+            conn.done();
             return Ok(Profile::Whole(user, caller.roles(Domain::System)));
         }
         if !caller.may(Domain::System, READ_USERS) {

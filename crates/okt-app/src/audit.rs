@@ -1,7 +1,7 @@
 //! The audit: who did what, and who was refused.
 
 use okt_auth::{Caller, Credential, SystemScope};
-use okt_model::{AuditEntry, AuditFilter, AuditId, NewAuditEntry, RepositoryId, Result, UserId};
+use okt_model::{AuditEntry, AuditFilter, AuditId, GrantId, NewAuditEntry, RepositoryId, Result, UserId};
 use okt_store::{Connection, audit};
 use uuid::Uuid;
 
@@ -24,10 +24,16 @@ impl Actor {
         Self { user: Some(user), kind: "session", credential: None }
     }
 
+    /// A client that somebody let in.
+    pub(crate) const fn grant(user: UserId, grant: GrantId) -> Self {
+        Self { user: Some(user), kind: "client", credential: Some(grant.uuid()) }
+    }
+
     pub(crate) const fn caller(caller: &Caller) -> Self {
         let (kind, credential) = match caller.credential() {
             Credential::Session(id) => ("session", id.uuid()),
             Credential::ApiKey(id) => ("api_key", id.uuid()),
+            Credential::Grant(id) => ("client", id.uuid()),
         };
         Self { user: Some(caller.user()), kind, credential: Some(credential) }
     }

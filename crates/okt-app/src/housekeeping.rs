@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use okt_model::Result;
-use okt_store::{api_keys, audit, idempotency, sessions};
+use okt_store::{api_keys, audit, idempotency, oauth_clients, oauth_requests, sessions};
 
 use crate::App;
 
@@ -19,8 +19,26 @@ pub enum Old {
     ApiKeys,
     /// Audit records, after `audit.retention_days`.
     Audit,
+    /// Requests for authorization and the browsers they were made in, when their minutes are over.
+    Authorizations,
+    /// OAuth clients that nobody let in within a day, or that nobody has used for 30 days.
+    Clients,
+    /// Refresh tokens that have run out.
+    RefreshTokens,
     /// Sessions that have been over for a day.
     Sessions,
+}
+
+impl Old {
+    const ALL: [Self; 7] = [
+        Self::Answers,
+        Self::ApiKeys,
+        Self::Audit,
+        Self::Authorizations,
+        Self::Clients,
+        Self::RefreshTokens,
+        Self::Sessions,
+    ];
 }
 
 impl App {
@@ -29,7 +47,7 @@ impl App {
         let mut timer = tokio::time::interval(EVERY);
         loop {
             timer.tick().await;
-            for what in [Old::Answers, Old::ApiKeys, Old::Audit, Old::Sessions] {
+            for what in Old::ALL {
                 match self.forget(what).await {
                     Ok(0) => {}
                     Ok(count) => tracing::info!(?what, count, "forgot what was kept long enough"),
@@ -52,6 +70,9 @@ impl App {
                 Old::Answers => idempotency::delete_expired(&mut conn, BATCH).await?,
                 Old::ApiKeys => api_keys::delete_old(&mut conn, BATCH).await?,
                 Old::Audit => audit::delete_old(&mut conn, retention, BATCH).await?,
+                Old::Authorizations => oauth_requests::delete_expired(&mut conn, BATCH).await?,
+                Old::Clients => oauth_clients::delete_unused(&mut conn, BATCH).await?,
+                Old::RefreshTokens => sessions::delete_expired_refresh_tokens(&mut conn, BATCH).await?,
                 Old::Sessions => sessions::delete_expired(&mut conn, BATCH).await?,
             };
             total += count;

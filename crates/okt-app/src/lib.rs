@@ -9,6 +9,7 @@ mod bootstrap;
 mod health;
 mod housekeeping;
 mod idempotency;
+pub mod oauth;
 mod request;
 mod roles;
 mod seal;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use okt_auth::Auth;
 use okt_config::Config;
+use okt_providers::GuardedClient;
 use okt_store::Databases;
 
 use crate::seal::Seal;
@@ -37,6 +39,8 @@ struct Inner {
     config: Config,
     databases: Databases,
     auth: Auth,
+    /// The way out; missing on a machine that trusts nobody.
+    web: Option<GuardedClient>,
     /// For answers that are kept to be given again.
     answers: Seal,
 }
@@ -46,7 +50,15 @@ impl App {
     pub fn new(config: Config, databases: Databases, secret: &[u8]) -> Self {
         let answers = Seal::derive(secret, "okt idempotent answers v1");
         let auth = Auth::new(&config, databases.clone(), secret);
-        Self(Arc::new(Inner { config, databases, auth, answers }))
+        let web = match GuardedClient::new(&config.providers.resolution.fetch.allow_private) {
+            Ok(web) => Some(web),
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "nothing can be fetched from the web");
+                None
+            }
+        };
+        Self(Arc::new(Inner { config, databases, auth, web, answers }))
     }
 
     pub fn config(&self) -> &Config {
@@ -59,6 +71,10 @@ impl App {
 
     pub fn auth(&self) -> &Auth {
         &self.0.auth
+    }
+
+    fn web(&self) -> Option<&GuardedClient> {
+        self.0.web.as_ref()
     }
 
     fn answers(&self) -> &Seal {

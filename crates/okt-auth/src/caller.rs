@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use moka::sync::Cache;
 use okt_config::{Config, Secret};
-use okt_model::{ApiKeyId, Domain, Permission, PermissionSet, Result, Role, SessionId, TokenId, UserId};
-use okt_store::{Databases, api_keys, roles, sessions};
+use okt_model::{
+    ApiKeyId, Domain, GrantId, Permission, PermissionSet, Result, Role, Scope, SessionId, TokenId, UserId,
+};
+use okt_store::{Databases, api_keys, oauth_grants, roles, sessions};
 use uuid::Uuid;
 
 use crate::grants::{Decision, Grants, Narrow};
-use crate::jwt::Tokens;
+use crate::jwt::{NewAccess, Tokens};
 use crate::opaque::{self, Prefix};
 use crate::password::Passwords;
 
@@ -49,6 +51,8 @@ pub struct Caller {
 pub enum Credential {
     Session(SessionId),
     ApiKey(ApiKeyId),
+    /// The access token of a client that the user let in.
+    Grant(GrantId),
 }
 
 /// The proof that a caller holds the permission that a use case on the whole installation needs. Only
@@ -95,7 +99,7 @@ impl Auth {
         let Some(claims) = self.tokens.verify_session(bearer, now()) else { return Ok(None) };
         let mut conn = self.databases.acquire_system().await?;
         let live = sessions::find_live(&mut conn, claims.sid).await?;
-        drop(conn);
+        conn.done();
         let Some(live) = live.filter(|live| live.user == claims.sub) else { return Ok(None) };
         let rights = self.rights_of(live.user, live.roles_version).await?;
         Ok(Some(Caller {
@@ -106,10 +110,44 @@ impl Auth {
         }))
     }
 
+    /// Who presents this access token, that `issuer` gave out for `audience`; `None` when it is none. What it may do is
+    /// what its scope, the grant and the user's roles have in common right now.
+    pub async fn authenticate_client(
+        &self,
+        bearer: &str,
+        issuer: &str,
+        audience: &str,
+    ) -> Result<Option<Caller>> {
+        let Some(claims) = self.tokens.verify_access(bearer, issuer, audience, now()) else {
+            return Ok(None);
+        };
+        let mut conn = self.databases.acquire_system().await?;
+        let live = oauth_grants::find_live(&mut conn, claims.grant).await?;
+        conn.done();
+        let live = live.filter(|live| live.user == claims.sub && live.client_id == claims.client_id);
+        let Some(live) = live else { return Ok(None) };
+        // A word that no release of ours knows any more grants nothing.
+        let permissions = Scope::parse(&claims.scope).unwrap_or_default().permissions();
+        let repositories = live.repositories.map(|ids| ids.into_iter().collect());
+        let rights = self.rights_of(live.user, live.roles_version).await?;
+        let narrow = Some(Arc::new(Narrow { permissions, repositories }));
+        Ok(Some(Caller { user: live.user, credential: Credential::Grant(claims.grant), rights, narrow }))
+    }
+
+    /// The access token of a grant.
+    pub fn sign_access(&self, new: &NewAccess<'_>, ttl: Duration) -> Secret {
+        Secret::from(self.tokens.sign_access(new, now(), ttl))
+    }
+
+    /// Which grant an access token of `issuer` belongs to, for whatever audience and however old.
+    pub fn grant_of(&self, bearer: &str, issuer: &str) -> Option<GrantId> {
+        self.tokens.read_access(bearer, issuer).map(|claims| claims.grant)
+    }
+
     async fn by_api_key(&self, hash: &[u8; 32]) -> Result<Option<Caller>> {
         let mut conn = self.databases.acquire_system().await?;
         let found = api_keys::find_live(&mut conn, hash).await?;
-        drop(conn);
+        conn.done();
         let Some(key) = found else { return Ok(None) };
         // A permission that no release of ours knows any more grants nothing.
         let permissions = key.permissions.iter().filter_map(|text| text.parse::<Permission>().ok());
@@ -130,7 +168,7 @@ impl Auth {
         }
         let mut conn = self.databases.acquire_system().await?;
         let assignments = roles::list_of(&mut conn, user).await?;
-        drop(conn);
+        conn.done();
         let grants = Grants::new(assignments.iter().copied(), self.users_may_create_repositories);
         let rights = Arc::new(Rights { assignments, grants });
         // Should the roles have changed again in between, these are newer than the version says; the next look-up
@@ -165,12 +203,12 @@ impl Caller {
         self.rights.grants.decide(domain, permission, self.narrow.as_deref())
     }
 
-    /// Whether they may do everything; a key never may.
+    /// Whether they may do everything; a key or a client never may.
     pub fn is_sysadmin(&self) -> bool {
         self.narrow.is_none() && self.roles(Domain::System).contains(&Role::Sysadmin)
     }
 
-    /// The roles of the user in a domain; a key has none, only permissions.
+    /// The roles of the user in a domain; a key or a client has none, only permissions.
     pub fn roles(&self, domain: Domain) -> Vec<Role> {
         if self.narrow.is_some() {
             return Vec::new();

@@ -9,6 +9,7 @@
 mod caller;
 mod grants;
 mod jwt;
+pub mod oauth;
 pub mod opaque;
 mod password;
 pub mod refresh;

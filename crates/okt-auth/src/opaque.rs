@@ -15,6 +15,15 @@ use sha2::{Digest, Sha256};
 pub enum Prefix {
     ApiKey,
     SessionRefresh,
+    /// The refresh token of an OAuth client.
+    ClientRefresh,
+    /// An authorization code.
+    Code,
+    ClientSecret,
+    /// By which a client reads, changes and deletes its registration.
+    ClientRegistration,
+    /// The cookie of a browser in which somebody is asked for an authorization.
+    Browser,
 }
 
 impl Prefix {
@@ -22,6 +31,11 @@ impl Prefix {
         match self {
             Self::ApiKey => "okt_",
             Self::SessionRefresh => "oktr_",
+            Self::ClientRefresh => "okto_",
+            Self::Code => "oktc_",
+            Self::ClientSecret => "okts_",
+            Self::ClientRegistration => "oktm_",
+            Self::Browser => "oktb_",
         }
     }
 }
@@ -105,19 +119,27 @@ mod tests {
 
     use super::*;
 
-    const PREFIXES: [Prefix; 2] = [Prefix::ApiKey, Prefix::SessionRefresh];
+    const PREFIXES: [Prefix; 7] = [
+        Prefix::ApiKey,
+        Prefix::SessionRefresh,
+        Prefix::ClientRefresh,
+        Prefix::Code,
+        Prefix::ClientSecret,
+        Prefix::ClientRegistration,
+        Prefix::Browser,
+    ];
 
     #[test]
     fn what_is_minted_parses_to_its_hash_and_to_nothing_of_another_kind() {
         let mut seen = HashSet::new();
-        for (prefix, other) in [(PREFIXES[0], PREFIXES[1]), (PREFIXES[1], PREFIXES[0])] {
+        for prefix in PREFIXES {
             for _ in 0..500 {
                 let (secret, hash) = mint(prefix).unwrap();
                 let raw = secret.expose();
                 assert!(raw.starts_with(prefix.as_str()));
                 assert_eq!(raw.len(), prefix.as_str().len() + 46);
                 assert_eq!(parse(prefix, raw), Some(hash));
-                assert_eq!(parse(other, raw), None);
+                assert!(PREFIXES.iter().all(|other| *other == prefix || parse(*other, raw).is_none()));
                 assert!(seen.insert(*hash.as_bytes()), "no two alike");
             }
         }

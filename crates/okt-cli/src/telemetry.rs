@@ -9,10 +9,10 @@ use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
 
 /// Libraries that write headers, frames or statements with values at their finest levels. What they know may be
 /// secret, so `trace` means ours, not theirs.
@@ -66,13 +66,9 @@ fn log_panic(info: &std::panic::PanicHookInfo<'_>) {
     tracing::error!(message, place, "panicked");
 }
 
-fn filter(level: LevelFilter) -> EnvFilter {
+fn filter(level: LevelFilter) -> Targets {
     let talkative = level.min(LevelFilter::INFO);
-    TALKATIVE.iter().fold(EnvFilter::default().add_directive(level.into()), |filter, name| {
-        let directive =
-            format!("{name}={talkative}").parse().expect("a crate name and a level are a directive");
-        filter.add_directive(directive)
-    })
+    Targets::new().with_default(level).with_targets(TALKATIVE.iter().map(|name| (*name, talkative)))
 }
 
 const fn level(level: LogLevel) -> LevelFilter {

@@ -11,6 +11,10 @@ use ipnet::IpNet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientAddress(pub IpAddr);
 
+/// The address that the request came in at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerAddress(pub SocketAddr);
+
 impl ClientAddress {
     /// Walks `X-Forwarded-For` from the right past trusted proxies; an untrusted peer's header is ignored,
     /// because anybody can write one.

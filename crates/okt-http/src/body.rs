@@ -8,9 +8,9 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use crate::edge::Edge;
 use crate::problem::{Code, Problem};
 
-/// The whole of a JSON body.
+/// The whole of a body: JSON, or a form where the route takes one.
 pub(crate) async fn read(edge: &Edge, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
-    if !is_json(headers) {
+    if !is_json(headers) && !is_form(headers) {
         return Err(Problem::new(Code::UnsupportedMediaType, "the body must be application/json"));
     }
     let limits = &edge.server.limits;
@@ -26,18 +26,27 @@ pub(crate) async fn read(edge: &Edge, headers: &HeaderMap, body: Body) -> Result
         Ok(Err(_)) => return Err(Problem::new(Code::Malformed, "the body broke off")),
         Ok(Ok(whole)) => whole.to_bytes(),
     };
-    scan(&whole, limits.json_depth)?;
+    if is_json(headers) {
+        scan(&whole, limits.json_depth)?;
+    } else if whole.windows(3).any(|text| text == b"%00") || whole.contains(&0) {
+        return Err(Problem::new(Code::Malformed, "the body contains a NUL character"));
+    }
     Ok(whole)
 }
 
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let essence = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .map(|value| value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
-    essence.is_some_and(|essence| {
+    essence(headers).is_some_and(|essence| {
         essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
     })
+}
+
+pub(crate) fn is_form(headers: &HeaderMap) -> bool {
+    essence(headers).is_some_and(|essence| essence == "application/x-www-form-urlencoded")
+}
+
+fn essence(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }
 
 /// Refuses brackets that nest deeper than `limit`, and NUL characters, which PostgreSQL can't hold. Looks at bytes

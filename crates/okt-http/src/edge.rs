@@ -1,20 +1,24 @@
 //! What every request meets before its handler: room, gate, rate, body, time.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
+use axum::routing::Route;
+use futures_util::future::BoxFuture;
 use http::header;
 use http_body::Body as _;
 use okt_config::{Config, Mode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
+use tower::{Layer, Service, ServiceExt};
 use tracing::Instrument;
 
 use crate::address::ClientAddress;
@@ -35,6 +39,8 @@ pub struct Edge {
     pub(crate) cursor_key: CursorKey,
     /// Told to clients whose links are https, so that they never fall back to plain http.
     pub(crate) strict_transport: bool,
+    /// Whether spans are sent to a collector.
+    pub(crate) traced: bool,
     /// Work that outlives its connection; the drain waits for it.
     pub(crate) detached: TaskTracker,
     working: Arc<Semaphore>,
@@ -66,6 +72,7 @@ impl Edge {
             server: config.server.clone(),
             cursor_key: CursorKey::derive(secret),
             strict_transport: issuer.is_some_and(|url| url.scheme() == "https"),
+            traced: config.telemetry.otlp_endpoint.is_some(),
             detached: TaskTracker::new(),
             working: Arc::new(Semaphore::new(config.server.max_in_flight)),
             reading: Arc::new(Semaphore::new(config.server.max_in_flight)),
@@ -143,20 +150,48 @@ impl Ticket {
 }
 
 /// What a route line carries into [`enter`].
-#[derive(Clone)]
 pub(crate) struct Door<S> {
     pub(crate) edge: Arc<Edge>,
     pub(crate) gate: S,
     pub(crate) guard: Guard,
 }
 
+/// Puts [`enter`] before a route.
+#[derive(Clone)]
+pub(crate) struct Guarded<S>(pub(crate) Arc<Door<S>>);
+
+#[derive(Clone)]
+pub(crate) struct Enter<S> {
+    door: Arc<Door<S>>,
+    route: Route,
+}
+
+impl<S: Gate> Layer<Route> for Guarded<S> {
+    type Service = Enter<S>;
+
+    fn layer(&self, route: Route) -> Enter<S> {
+        Enter { door: Arc::clone(&self.0), route }
+    }
+}
+
+impl<S: Gate> Service<Request> for Enter<S> {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let (door, route) = (Arc::clone(&self.door), self.route.clone());
+        Box::pin(async move { Ok(enter(&door, request, route).await) })
+    }
+}
+
 /// The one way in. The order is the cheapest refusal first: nothing is looked up for a request that is shed, and no
 /// body is read for a caller who may not pass.
-pub(crate) async fn enter<S: Gate>(
-    State(door): State<Door<S>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+async fn enter<S: Gate>(door: &Door<S>, mut request: Request, next: Route) -> Response {
     let edge = &door.edge;
     request.extensions_mut().insert(Arc::clone(edge));
     if let Err(refused) = check_uri(edge, &request) {
@@ -165,9 +200,9 @@ pub(crate) async fn enter<S: Gate>(
     if door.guard == Guard::Probe {
         return run(edge, request, next).await;
     }
-    let (admitted, allowance) = admit(&door, request).await;
+    let (admitted, allowance) = admit(door, request).await;
     let mut response = match admitted {
-        Ok((request, room)) => match read_body(&door, request, room).await {
+        Ok((request, room)) => match read_body(door, request, room).await {
             Ok((mut request, room)) => {
                 request.extensions_mut().insert(room);
                 run(edge, request, next).await
@@ -247,12 +282,16 @@ async fn read_body<S: Gate>(
     Ok((Request::from_parts(parts, Body::from(bytes)), take_room(&edge.working)?))
 }
 
-async fn run(edge: &Edge, request: Request, next: Next) -> Response {
+async fn run(edge: &Edge, request: Request, next: Route) -> Response {
     let room = request.extensions().get::<Room>().cloned();
     let limit = edge.server.write_timeout.duration();
-    let response = tokio::time::timeout(limit, next.run(request)).await;
+    let response = tokio::time::timeout(limit, next.oneshot(request)).await;
     drop(room);
-    response.unwrap_or_else(|_| Problem::timed_out(limit).into_response())
+    match response {
+        Ok(Ok(response)) => response,
+        Ok(Err(never)) => match never {},
+        Err(_) => Problem::timed_out(limit).into_response(),
+    }
 }
 
 fn take_room(semaphore: &Arc<Semaphore>) -> Result<Room, Problem> {

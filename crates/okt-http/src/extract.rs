@@ -17,6 +17,9 @@ use crate::problem::{Code, Problem};
 /// A JSON body, in or out. The edge has read it within its bounds; unknown fields are the type's business.
 pub struct Json<T>(pub T);
 
+/// A form, as it came: a name may be there more than once.
+pub struct Form(pub Vec<(String, String)>);
+
 /// Typed path segments; one that can't be read names nothing, so it answers 404.
 pub struct Path<T>(pub T);
 
@@ -61,6 +64,19 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
             .end()
             .map_err(|error| Problem::new(Code::Malformed, format!("not well-formed JSON: {error}")))?;
         Ok(Self(value))
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Form {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        if !body::is_form(request.headers()) {
+            let detail = "the body must be application/x-www-form-urlencoded";
+            return Err(Problem::new(Code::UnsupportedMediaType, detail));
+        }
+        let bytes = request.into_body().collect().await.map_err(Error::internal)?.to_bytes();
+        Ok(Self(url::form_urlencoded::parse(&bytes).into_owned().collect()))
     }
 }
 

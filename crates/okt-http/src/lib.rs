@@ -15,9 +15,9 @@ mod rate;
 mod routes;
 mod server;
 
-pub use address::ClientAddress;
+pub use address::{ClientAddress, ServerAddress};
 pub use edge::{Edge, Principal, Ticket};
-pub use extract::{Json, Path, Query};
+pub use extract::{Form, Json, Path, Query};
 pub use observe::current_request_id;
 pub use page::{Page, PageRequest};
 pub use problem::{Code, Problem, ProblemBody};

@@ -1,16 +1,24 @@
 //! Request id, span, metrics and security headers: what is the same for every request and every answer.
 
-use std::sync::Arc;
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::extract::{MatchedPath, Request};
+use axum::response::{IntoResponse, Response};
+use axum::routing::Route;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use tower::{Layer, Service, ServiceExt};
 use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::edge::Edge;
+use crate::problem::{Code, Problem};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -29,8 +37,7 @@ impl RequestId {
             (1..=128).contains(&text.len())
                 && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
         });
-        #[expect(clippy::disallowed_methods, reason = "a request is not an entity; its id is minted here")]
-        Self(given.map_or_else(|| Uuid::now_v7().to_string().into(), Arc::from))
+        Self(given.map_or_else(mint, Arc::from))
     }
 
     /// Runs `future` as a part of this request, also when it goes on in a task of its own.
@@ -39,12 +46,62 @@ impl RequestId {
     }
 }
 
+/// A UUIDv7 of the time, this process and a count: it has to be unique, not secret, and is made for every request.
+fn mint() -> Arc<str> {
+    static PROCESS: LazyLock<[u8; 16]> = LazyLock::new(|| {
+        #[expect(clippy::disallowed_methods, reason = "a request is not an entity; its id is minted here")]
+        Uuid::now_v7().into_bytes()
+    });
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let mut tail = [0; 10];
+    tail[..6].copy_from_slice(&PROCESS[10..]);
+    tail[6..].copy_from_slice(&COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+    let (seconds, nanos) = uuid::Timestamp::now(uuid::NoContext).to_unix();
+    let millis = seconds * 1000 + u64::from(nanos / 1_000_000);
+    let id = uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid();
+    Arc::from(&*id.hyphenated().encode_lower(&mut Uuid::encode_buffer()))
+}
+
 /// The id of the request that is being answered; empty outside of one.
 pub fn current_request_id() -> String {
     CURRENT.try_with(|id| id.0.to_string()).unwrap_or_default()
 }
 
-pub(crate) async fn observe(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -> Response {
+/// Puts [`observe`] around a route. A service of its own instead of `from_fn`, because it is around every request: that
+/// boxes and moves each of them twice as often.
+#[derive(Clone)]
+pub(crate) struct Observed(pub(crate) Arc<Edge>);
+
+#[derive(Clone)]
+pub(crate) struct Observe {
+    edge: Arc<Edge>,
+    route: Route,
+}
+
+impl Layer<Route> for Observed {
+    type Service = Observe;
+
+    fn layer(&self, route: Route) -> Observe {
+        Observe { edge: Arc::clone(&self.0), route }
+    }
+}
+
+impl Service<Request> for Observe {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let (edge, route) = (Arc::clone(&self.edge), self.route.clone());
+        Box::pin(async move { Ok(observe(&edge, request, route).await) })
+    }
+}
+
+async fn observe(edge: &Edge, mut request: Request, next: Route) -> Response {
     let id = RequestId::of(request.headers());
     let method = known_method(request.method());
     // The template, not the path: a label per id would grow without end.
@@ -58,11 +115,24 @@ pub(crate) async fn observe(State(edge): State<Arc<Edge>>, mut request: Request,
     // The path without its query, where clients put things that are nobody else's business.
     span.in_scope(|| tracing::trace!(path = request.uri().path(), "asked"));
     let started = Instant::now();
-    let mut response = id.clone().scope(next.run(request)).instrument(span.clone()).await;
+    // What a panic leaves half done belongs to the request and goes with it.
+    let answer = AssertUnwindSafe(next.oneshot(request)).catch_unwind();
+    let mut response = match id.clone().scope(answer).instrument(span.clone()).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(never)) => match never {},
+        // What happened was logged by the panic hook; the payload is for it alone.
+        Err(_) => {
+            let problem = || Problem::new(Code::Internal, "internal error").into_response();
+            CURRENT.sync_scope(id.clone(), problem)
+        }
+    };
     let elapsed = started.elapsed();
 
     let status = response.status().as_u16();
-    span.record("status", status);
+    // The log's own format reads and writes all fields of the span anew for it.
+    if edge.traced {
+        span.record("status", status);
+    }
     span.in_scope(|| {
         tracing::debug!(
             status,
@@ -70,12 +140,12 @@ pub(crate) async fn observe(State(edge): State<Arc<Edge>>, mut request: Request,
             "answered"
         );
     });
-    metrics::counter!("okt_http_requests_total", "method" => method, "route" => route.to_string(), "status" => status.to_string())
+    metrics::counter!("okt_http_requests_total", "method" => method, "route" => Arc::clone(&route), "status" => response.status().as_str().to_owned())
         .increment(1);
-    metrics::histogram!("okt_http_request_duration_seconds", "method" => method, "route" => route.to_string())
+    metrics::histogram!("okt_http_request_duration_seconds", "method" => method, "route" => route)
         .record(elapsed);
 
-    write_headers(&edge, &id, response.headers_mut());
+    write_headers(edge, &id, response.headers_mut());
     response
 }
 

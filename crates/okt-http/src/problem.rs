@@ -69,7 +69,7 @@ codes! {
     UriTooLong = "uri_too_long", URI_TOO_LONG, "Address too long",
         "Shorten the query; `detail` names the limit.";
     UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "Wrong media type",
-        "Send `Content-Type: application/json`.";
+        "Send `Content-Type: application/json`, or a form where `detail` asks for one.";
     Invalid = "invalid", UNPROCESSABLE_ENTITY, "Failed validation",
         "Correct the fields listed in `errors`.";
     IdempotencyMismatch = "idempotency_mismatch", UNPROCESSABLE_ENTITY, "Idempotency-Key used for another request",
@@ -80,6 +80,8 @@ codes! {
         "A fault of ours; report it with `request_id`.";
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Something we need does not answer",
         "Try again after `Retry-After` seconds; when the request creates something, look first whether it was done.";
+    NotConfigured = "not_configured", SERVICE_UNAVAILABLE, "Not set up here",
+        "Ask the operator of this installation for the setting that `detail` names.";
     Overloaded = "overloaded", SERVICE_UNAVAILABLE, "Too busy right now",
         "Nothing was done; try again after `Retry-After` seconds.";
     TimedOut = "timed_out", SERVICE_UNAVAILABLE, "Took too long",
@@ -93,13 +95,16 @@ pub struct Problem {
     detail: Cow<'static, str>,
     errors: Vec<FieldError>,
     retry_after: Option<u64>,
+    /// What `WWW-Authenticate` says, where it says more than `Bearer`.
+    challenge: Option<String>,
     cause: Option<Cause>,
 }
 
 impl Problem {
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
-        let retry_after = (code.status() == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
-        Self { code, detail: detail.into(), errors: Vec::new(), retry_after, cause: None }
+        let passes = code.status() == StatusCode::SERVICE_UNAVAILABLE && code != Code::NotConfigured;
+        let retry_after = passes.then_some(1);
+        Self { code, detail: detail.into(), errors: Vec::new(), retry_after, challenge: None, cause: None }
     }
 
     /// Nothing came back within the time a request has.
@@ -110,6 +115,13 @@ impl Problem {
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
+        self
+    }
+
+    /// Says how to get a credential that would do.
+    #[must_use]
+    pub fn challenge(mut self, challenge: String) -> Self {
+        self.challenge = Some(challenge);
         self
     }
 
@@ -178,7 +190,8 @@ impl IntoResponse for Problem {
             let cause = self.cause.as_ref().map(|cause| chain(cause.as_ref()));
             match self.code {
                 // Shedding is a decision, counted in metrics; a log line for each would add to the load.
-                Code::Overloaded => {}
+                // And what is not set up is nobody's failure.
+                Code::Overloaded | Code::NotConfigured => {}
                 code => tracing::error!(code = code.as_str(), detail = %self.detail, cause, "request failed"),
             }
         }
@@ -201,8 +214,11 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        let challenge = self.challenge.and_then(|text| HeaderValue::from_str(&text).ok());
+        let challenge = challenge
+            .or_else(|| (status == StatusCode::UNAUTHORIZED).then(|| HeaderValue::from_static("Bearer")));
+        if let Some(challenge) = challenge {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
         response
     }

@@ -8,14 +8,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::middleware::from_fn_with_state;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use http::StatusCode;
 use http::request::Parts;
 use okt_model::Permission;
 use tower::Layer;
 use tower::util::BoxCloneSyncService;
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::normalize_path::NormalizePathLayer;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation, ParameterIn, Paths};
@@ -24,8 +22,8 @@ use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr};
 use utoipa_axum::router::UtoipaMethodRouter;
 
-use crate::edge::{Door, Edge, Principal, enter};
-use crate::observe;
+use crate::edge::{Door, Edge, Guarded, Principal};
+use crate::observe::Observed;
 use crate::problem::{Code, Problem};
 
 /// Who may pass a line of the table.
@@ -101,7 +99,7 @@ impl<S: Gate> Routes<S> {
     pub fn at(mut self, guard: Guard, (schemas, mut paths, methods): UtoipaMethodRouter<S>) -> Self {
         let path = document(guard, &mut paths, &mut self.lines);
         let door = Door { edge: Arc::clone(&self.edge), gate: self.gate.clone(), guard };
-        self.router = self.router.route(&path, methods.layer(from_fn_with_state(door, enter::<S>)));
+        self.router = self.router.route(&path, methods.layer(Guarded(Arc::new(door))));
         self.openapi.paths.merge(paths);
         self.openapi.components.get_or_insert_default().schemas.extend(schemas);
         self
@@ -123,8 +121,7 @@ impl<S: Gate> Routes<S> {
             .method_not_allowed_fallback(async || {
                 Problem::new(Code::MethodNotAllowed, "the address exists, but not with this method")
             })
-            .layer(CatchPanicLayer::custom(panicked))
-            .layer(from_fn_with_state(Arc::clone(&self.edge), observe::observe))
+            .layer(Observed(Arc::clone(&self.edge)))
             .with_state(self.gate);
         // Outside of the router, because a layer inside of it runs only after the path was matched.
         let trimmed = NormalizePathLayer::trim_trailing_slash().layer(router);
@@ -201,9 +198,4 @@ pub fn problem_response(status: StatusCode) -> utoipa::openapi::Response {
         .description(format!("Problem: {}", codes.join(", ")))
         .content("application/problem+json", Content::new(Some(Ref::from_schema_name("Problem"))))
         .build()
-}
-
-/// What happened was logged by the panic hook; the payload is for it alone.
-fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
-    Problem::new(Code::Internal, "internal error").into_response()
 }

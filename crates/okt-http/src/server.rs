@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::address::ServerAddress;
 use crate::edge::Edge;
 use crate::routes::Served;
 
@@ -48,10 +49,14 @@ pub async fn serve(listener: TcpListener, service: Served, edge: Arc<Edge>, stop
         let service = service.0.clone();
         let spoke = Arc::new(AtomicBool::new(false));
         let heard = Arc::clone(&spoke);
+        let server = stream.local_addr().ok().map(ServerAddress);
         let answer = service_fn(move |request: hyper::Request<Incoming>| {
             heard.store(true, Ordering::Relaxed);
             let mut request: Request = request.map(axum::body::Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));
+            if let Some(server) = server {
+                request.extensions_mut().insert(server);
+            }
             service.clone().oneshot(request)
         });
         let connection = http.serve_connection(TokioIo::new(stream), answer).into_owned();

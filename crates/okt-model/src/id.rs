@@ -53,6 +53,12 @@ ids! {
     ApiKeyId,
     /// An entry of the audit.
     AuditId,
+    /// A request for authorization that a person has been asked to decide on.
+    AuthorizationId,
+    /// The number in the id of an OAuth client that registered itself.
+    ClientNumber,
+    /// What a person gave to an OAuth client, and the family of tokens that came of it.
+    GrantId,
     /// A repository: the boundary between tenants.
     RepositoryId,
     /// A login, and the family of refresh tokens that keep it alive.

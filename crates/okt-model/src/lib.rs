@@ -7,12 +7,16 @@ mod account;
 mod audit;
 mod error;
 mod id;
+mod oauth;
 mod permission;
 mod role;
 
 pub use account::{ApiKey, Email, User};
 pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
 pub use error::{Cause, Error, FieldError, Result};
-pub use id::{ApiKeyId, AuditId, RepositoryId, SessionId, TokenId, UserId};
+pub use id::{
+    ApiKeyId, AuditId, AuthorizationId, ClientNumber, GrantId, RepositoryId, SessionId, TokenId, UserId,
+};
+pub use oauth::{OAuthClient, OAuthGrant, Scope, UnknownScope};
 pub use permission::{Action, Object, Permission, PermissionSet};
 pub use role::{Domain, Role};

@@ -1,19 +1,17 @@
 //! The named databases: how many connections this process may hold to each, and for how long.
 
 use std::collections::BTreeMap;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::time::Duration;
 
 use okt_config::{Config, Database, Period};
 use okt_model::{Error, RepositoryId, Result};
-use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection as _, PgPool, Postgres, Transaction};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection as _, SqlSafeStr as _};
 
 use crate::error::from_sqlx;
 use crate::migrate::{self, Report};
 use crate::places::{Place, about, await_server, connect, places};
+use crate::pool::{Pool, Pooled, Tx, Usage};
 use crate::probes::{Probed, Probes};
 
 /// What the functions of this crate work on.
@@ -43,40 +41,9 @@ impl Purpose {
 #[derive(Clone)]
 pub struct Databases {
     purpose: Purpose,
-    pools: Arc<BTreeMap<String, PgPool>>,
+    pools: Arc<BTreeMap<String, Pool>>,
     system: Arc<str>,
     probes: Arc<Probes>,
-}
-
-/// A transaction; rolled back unless it is committed.
-pub struct Tx(Transaction<'static, Postgres>);
-
-impl Tx {
-    pub async fn commit(self) -> Result<()> {
-        self.0.commit().await.map_err(from_sqlx)
-    }
-}
-
-impl Deref for Tx {
-    type Target = Connection;
-
-    fn deref(&self) -> &Connection {
-        &self.0
-    }
-}
-
-impl DerefMut for Tx {
-    fn deref_mut(&mut self) -> &mut Connection {
-        &mut self.0
-    }
-}
-
-/// Connections of one pool.
-#[derive(Clone, Copy, Debug)]
-pub struct Usage {
-    pub open: u32,
-    pub idle: u32,
-    pub limit: u32,
 }
 
 impl Databases {
@@ -111,12 +78,12 @@ impl Databases {
             let share = share(name, place, neighbours * purposes.len()).await?;
             limits.insert(name.clone(), place.database.max_conns.min(share));
         }
-        let all: Vec<_> =
-            purposes.iter().map(|purpose| Self::of(config, *purpose, &places, &limits)).collect();
+        let all = purposes.iter().map(|purpose| Self::of(config, *purpose, &places, &limits));
+        let all = all.collect::<Result<Vec<_>>>()?;
         // A pool connects when it is first used; what is wrong with it should be heard now.
         for databases in &all {
             for (name, pool) in &*databases.pools {
-                pool.acquire().await.map_err(|error| about(name, from_sqlx(error)))?;
+                pool.acquire().await.map_err(|error| about(name, from_sqlx(error)))?.done();
             }
         }
         Ok(all)
@@ -127,18 +94,18 @@ impl Databases {
         purpose: Purpose,
         places: &BTreeMap<String, Place>,
         limits: &BTreeMap<String, u32>,
-    ) -> Self {
+    ) -> Result<Self> {
         let (mut pools, mut probes) = (BTreeMap::new(), BTreeMap::new());
         for (name, place) in places {
             let required = [config.system_database(), &config.task.database]
                 .iter()
                 .any(|r| place.names.iter().any(|n| n == r));
-            probes.insert(name.clone(), (pool(&place.database, &place.options, purpose, 1), required));
-            let pool = pool(&place.database, &place.options, purpose, limits[name]);
+            probes.insert(name.clone(), (pool(&place.database, &place.options, purpose, 1)?, required));
+            let pool = pool(&place.database, &place.options, purpose, limits[name])?;
             pools.extend(place.names.iter().map(|alias| (alias.clone(), pool.clone())));
         }
         let system = config.system_database().into();
-        Self { purpose, pools: Arc::new(pools), system, probes: Arc::new(Probes::new(probes)) }
+        Ok(Self { purpose, pools: Arc::new(pools), system, probes: Arc::new(Probes::new(probes)) })
     }
 
     pub const fn purpose(&self) -> Purpose {
@@ -146,16 +113,13 @@ impl Databases {
     }
 
     /// Users, roles, settings.
-    pub fn system(&self) -> &PgPool {
+    fn system(&self) -> &Pool {
         &self.pools[&*self.system]
     }
 
     /// How full each pool is, by name; names for the same place share one pool.
     pub fn usage(&self) -> impl Iterator<Item = (String, Usage)> {
-        self.pools.iter().map(|(name, pool)| {
-            let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
-            (name.clone(), Usage { open: pool.size(), idle, limit: pool.options().get_max_connections() })
-        })
+        self.pools.iter().map(|(name, pool)| (name.clone(), pool.usage()))
     }
 
     /// Begins a transaction that sees one repository and nothing else, whatever its queries forget.
@@ -164,16 +128,16 @@ impl Databases {
         let pool = pool.ok_or_else(|| Error::internal(format!("no database is named {database}")))?;
         // One round trip. The id is a UUID, so the text can't say anything else.
         let begin = format!("BEGIN; SET LOCAL okt.repository = '{}'", repository.uuid());
-        Ok(Tx(pool.begin_with(AssertSqlSafe(begin)).await.map_err(from_sqlx)?))
+        pool.begin(AssertSqlSafe(begin).into_sql_str()).await.map_err(from_sqlx)
     }
 
     /// Begins a transaction on the system database.
     pub async fn begin_system(&self) -> Result<Tx> {
-        Ok(Tx(self.system().begin().await.map_err(from_sqlx)?))
+        self.system().begin("BEGIN".into_sql_str()).await.map_err(from_sqlx)
     }
 
     /// A connection to the system database.
-    pub async fn acquire_system(&self) -> Result<PoolConnection<Postgres>> {
+    pub async fn acquire_system(&self) -> Result<Pooled> {
         self.system().acquire().await.map_err(from_sqlx)
     }
 
@@ -182,7 +146,14 @@ impl Databases {
         self.probes.ask().await
     }
 
-    /// Waits for running queries and closes every connection.
+    /// Closes connections that nobody has needed for a while.
+    pub async fn close_idle(&self) {
+        for pool in self.pools.values() {
+            pool.close_idle().await;
+        }
+    }
+
+    /// Closes every connection; one that is in use when it comes back.
     pub async fn close(&self) {
         for pool in self.pools.values() {
             pool.close().await;
@@ -191,7 +162,7 @@ impl Databases {
     }
 }
 
-fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit: u32) -> PgPool {
+fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit: u32) -> Result<Pool> {
     let statement_timeout = match purpose {
         Purpose::Api => database.statement_timeout,
         Purpose::Worker => database.worker_statement_timeout,
@@ -202,35 +173,7 @@ fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit
         ("lock_timeout", milliseconds(database.lock_timeout)),
         ("idle_in_transaction_session_timeout", milliseconds(database.idle_in_transaction_timeout)),
     ]);
-    PgPoolOptions::new()
-        .max_connections(limit)
-        .acquire_timeout(database.acquire_timeout.duration())
-        .idle_timeout(Duration::from_mins(10))
-        .max_lifetime(Duration::from_mins(30))
-        // A connection is tested when it comes back; testing it again as it goes out would double the round trips
-        // of a busy service. Only one that lay idle may have died unseen.
-        .test_before_acquire(false)
-        .before_acquire(|conn, meta| {
-            Box::pin(async move {
-                if meta.idle_for < Duration::from_secs(1) {
-                    return Ok(true);
-                }
-                Ok(conn.ping().await.is_ok())
-            })
-        })
-        .after_connect(|conn, _| {
-            Box::pin(async move {
-                sqlx::query!(
-                    "SELECT set_config('role', $1, false) FROM pg_roles
-                      WHERE rolname = session_user AND (rolsuper OR rolbypassrls)",
-                    SERVICE_ROLE,
-                )
-                .fetch_optional(conn)
-                .await?;
-                Ok(())
-            })
-        })
-        .connect_lazy_with(options)
+    Pool::new(options, SERVICE_ROLE, limit, database.acquire_timeout.duration()).map_err(from_sqlx)
 }
 
 /// How many connections one of the `pools` of this process on this server may hold: three quarters of what the

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use sqlx::{Connection, PgPool};
+use sqlx::Connection;
 use tokio::sync::Mutex;
+
+use crate::pool::Pool;
 
 /// How old an answer may be: a flood of probes asks no more often than this.
 const AGE: Duration = Duration::from_millis(250);
@@ -22,13 +24,13 @@ pub struct Probed {
 /// A connection per place that is kept for asking, so that a busy pool does not look like a dead database, and the
 /// last answers.
 pub(crate) struct Probes {
-    pools: BTreeMap<String, (PgPool, bool)>,
+    pools: BTreeMap<String, (Pool, bool)>,
     last: Mutex<Option<(Instant, Vec<Probed>)>>,
 }
 
 impl Probes {
     /// Pools by name, each with whether it is required.
-    pub(crate) fn new(pools: BTreeMap<String, (PgPool, bool)>) -> Self {
+    pub(crate) fn new(pools: BTreeMap<String, (Pool, bool)>) -> Self {
         Self { pools, last: Mutex::new(None) }
     }
 

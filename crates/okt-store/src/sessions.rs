@@ -1,4 +1,5 @@
-//! Rows of `okt_system.sessions` and `okt_system.refresh_tokens`. A session is the family of its refresh tokens.
+//! Rows of `okt_system.sessions` and `okt_system.refresh_tokens`. A session is the family of its refresh tokens, be it
+//! of a person or of a client that a person let in.
 
 use std::time::Duration;
 
@@ -171,6 +172,22 @@ pub async fn rotate_refresh_token(
     .await
     .map_err(from_sqlx)?;
     Ok(())
+}
+
+/// Deletes at most `limit` refresh tokens that have run out, of sessions that go on; returns how many. Until then one
+/// that was used is kept, because whoever shows it again stole it.
+#[tracing::instrument(level = "debug", name = "db.refresh_tokens.delete_expired", skip_all)]
+pub async fn delete_expired_refresh_tokens(conn: &mut PgConnection, limit: i64) -> Result<u64> {
+    let done = sqlx::query!(
+        "DELETE FROM okt_system.refresh_tokens
+          WHERE hash IN (SELECT hash FROM okt_system.refresh_tokens WHERE expires_at < clock_timestamp()
+                          LIMIT $1 FOR UPDATE SKIP LOCKED)",
+        limit,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(done.rows_affected())
 }
 
 /// Deletes at most `limit` sessions that are over, with their tokens; returns how many.

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use http::Method;
-use okt_model::{SessionId, UserId};
+use okt_auth::NewAccess;
+use okt_model::{GrantId, SessionId, TokenId, UserId};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
@@ -61,10 +62,42 @@ pub async fn session(service: &TestService, user: Uuid) -> String {
     sqlx::query("INSERT INTO okt_system.sessions VALUES ($1, $2, now(), now() + interval '1 hour')")
         .bind(session.uuid())
         .bind(user)
-        .execute(service.api.app.databases().system())
+        .execute(&mut *service.api.app.databases().acquire_system().await.expect("a connection"))
         .await
         .expect("a session");
     service.api.app.auth().sign_session(UserId::from(user), session).expose().to_owned()
+}
+
+/// The access token of a client that a user let in, made by SQL: for tests that are not about letting one in.
+pub async fn access_token(service: &TestService, user: Uuid, scope: &str) -> String {
+    let grant = GrantId::mint();
+    let mut conn = service.database.connect().await;
+    for statement in [
+        "INSERT INTO okt_system.oauth_clients (id, name, redirect_uris, grant_types, auth_method)
+         VALUES ('client_of_a_test', 'a client', '{}', '{authorization_code}', 'none') ON CONFLICT DO NOTHING",
+        "INSERT INTO okt_system.sessions (id, user_id, expires_at) VALUES ($1, $2, now() + interval '1 hour')",
+        "INSERT INTO okt_system.oauth_grants (id, client_id, scope, resource)
+         VALUES ($1, 'client_of_a_test', '{}', '')",
+    ] {
+        let mut query = sqlx::query(statement);
+        if statement.contains("$1") {
+            query = query.bind(grant.uuid());
+        }
+        if statement.contains("$2") {
+            query = query.bind(user);
+        }
+        query.execute(&mut conn).await.expect("a grant");
+    }
+    let new = NewAccess {
+        issuer: &service.url,
+        user: user.into(),
+        audience: &service.url,
+        client: "client_of_a_test",
+        scope,
+        grant,
+        id: TokenId::mint(),
+    };
+    service.api.app.auth().sign_access(&new, Duration::from_mins(5)).expose().to_owned()
 }
 
 /// Gives a role by SQL; the domain is `system` or the id of a repository.
@@ -81,7 +114,10 @@ pub async fn take(service: &TestService, user: Uuid, domain: &str, role: &str) {
 
 async fn change_roles(service: &TestService, statement: &'static str, user: Uuid, domain: &str, role: &str) {
     let change = sqlx::query(statement).bind(user).bind(domain).bind(role);
-    change.execute(service.api.app.databases().system()).await.expect("roles can be changed");
+    change
+        .execute(&mut *service.api.app.databases().acquire_system().await.expect("a connection"))
+        .await
+        .expect("roles can be changed");
 }
 
 /// Makes an API key; returns its id and its token.
@@ -122,7 +158,9 @@ pub async fn sql(service: &TestService, statement: &str) {
 /// The number that a statement yields.
 pub async fn count(service: &TestService, statement: &str) -> i64 {
     let number = sqlx::query_scalar(AssertSqlSafe(statement.to_owned()));
-    let number = number.fetch_one(service.api.app.databases().system()).await;
+    let number = number
+        .fetch_one(&mut *service.api.app.databases().acquire_system().await.expect("a connection"))
+        .await;
     number.unwrap_or_else(|error| panic!("{statement}: {error}"))
 }
 

@@ -12,13 +12,11 @@ use okt_http::{
 };
 use okt_store::from_sqlx;
 use serde::{Deserialize, Serialize};
-use sqlx::PgPool;
 use utoipa::{IntoParams, ToSchema};
 
 /// Lets in two people by their names: `Authorization: Bearer ada`, or `bob`.
 #[derive(Clone)]
 pub struct Notes {
-    pool: PgPool,
     api: Api,
     document: Arc<OnceLock<String>>,
 }
@@ -53,7 +51,7 @@ pub fn routes(api: &Api) -> Routes<Notes> {
 }
 
 fn table(api: &Api, document: Arc<OnceLock<String>>) -> Routes<Notes> {
-    let notes = Notes { pool: api.app.databases().system().clone(), api: api.clone(), document };
+    let notes = Notes { api: api.clone(), document };
     Routes::new(notes.clone(), api.edge(), okt_api::document())
         .at(Guard::Probe, route!(ready))
         .at(Guard::Authenticated, once(&notes.api.app, route!(create)))
@@ -107,7 +105,7 @@ async fn create(
     }
     let id: i64 = sqlx::query_scalar("INSERT INTO notes (text) VALUES ($1) RETURNING id")
         .bind(&new.text)
-        .fetch_one(&notes.pool)
+        .fetch_one(&mut *notes.api.app.databases().acquire_system().await?)
         .await
         .map_err(from_sqlx)?;
     let wait = asked(WAIT).and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -122,7 +120,7 @@ async fn list(State(notes): State<Notes>, page: PageRequest) -> Result<Page<Note
         sqlx::query_as("SELECT id, text FROM notes WHERE id > $1 ORDER BY id LIMIT $2")
             .bind(after)
             .bind(page.rows())
-            .fetch_all(&notes.pool)
+            .fetch_all(&mut *notes.api.app.databases().acquire_system().await?)
             .await
             .map_err(from_sqlx)?;
     page.page(rows.into_iter().map(|(id, text)| Note { id, text }).collect(), |note| note.id)
@@ -132,7 +130,7 @@ async fn list(State(notes): State<Notes>, page: PageRequest) -> Result<Page<Note
 async fn show(State(notes): State<Notes>, Path(id): Path<i64>) -> Result<Json<Note>, Problem> {
     let row: Option<(i64, String)> = sqlx::query_as("SELECT id, text FROM notes WHERE id = $1")
         .bind(id)
-        .fetch_optional(&notes.pool)
+        .fetch_optional(&mut *notes.api.app.databases().acquire_system().await?)
         .await
         .map_err(from_sqlx)?;
     let (id, text) = row.ok_or(okt_model::Error::NotFound("note"))?;
@@ -149,7 +147,7 @@ struct Slow {
 async fn slow(State(notes): State<Notes>, Query(slow): Query<Slow>) -> Result<StatusCode, Problem> {
     sqlx::query("SELECT pg_sleep($1::float8 / 1000)")
         .bind(f64::from(slow.ms))
-        .execute(&notes.pool)
+        .execute(&mut *notes.api.app.databases().acquire_system().await?)
         .await
         .map_err(from_sqlx)?;
     Ok(StatusCode::NO_CONTENT)

@@ -38,12 +38,12 @@ impl Draft {
             Kind::Session => ("session+jwt", SESSION_AUDIENCE),
             Kind::Access => ("at+jwt", RESOURCE),
         };
-        let key_id = Key::new(secret).session.kid;
+        let key_id = Key::new(secret).id;
         Self {
             header: json!({ "alg": "HS256", "typ": typ, "kid": key_id }),
             claims: json!({
                 "iss": ISSUER, "sub": UserId::mint(), "aud": audience, "jti": TokenId::mint(),
-                "sid": SessionId::mint(), "client_id": "a client", "scope": "fact:read",
+                "sid": SessionId::mint(), "client_id": "a client", "scope": "fact:read", "grant": GrantId::mint(),
                 "iat": NOW, "exp": NOW + 3600,
             }),
             algorithm: Algorithm::HS256,
@@ -53,7 +53,7 @@ impl Draft {
     }
 
     fn write(&self) -> String {
-        let message = format!("{}.{}", part(&self.header), part(&self.claims));
+        let message = format!("{}.{}", header_part(&self.header), part(&self.claims));
         let key = EncodingKey::from_secret(self.secret);
         let signature = crypto::sign(message.as_bytes(), &key, self.algorithm).unwrap();
         (self.after)(&format!("{message}.{signature}"))
@@ -62,6 +62,16 @@ impl Draft {
     fn is_session(&self) -> bool {
         self.claims["aud"] == SESSION_AUDIENCE
     }
+}
+
+/// In the order of our own headers, so that a mutation is the only difference.
+fn header_part(header: &Value) -> String {
+    let ours = |name: &String| ["typ", "alg"].iter().position(|own| own == name).unwrap_or(2);
+    let Some(fields) = header.as_object() else { return part(header) };
+    let mut fields: Vec<_> = fields.iter().collect();
+    fields.sort_by_key(|(name, _)| ours(name));
+    let fields: Vec<_> = fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    BASE64_URL_SAFE_NO_PAD.encode(format!("{{{}}}", fields.join(",")))
 }
 
 fn part(value: &Value) -> String {
@@ -112,7 +122,7 @@ const MUTATIONS: &[Mutation] = &[
     ("kid missing", |d| remove(&mut d.header, "kid")),
     ("kid of the other secret", |d| {
         let other = if d.secret == SECRET { PREVIOUS } else { SECRET };
-        d.header["kid"] = json!(Key::new(other).session.kid);
+        d.header["kid"] = json!(Key::new(other).id);
     }),
     ("kid a path", |d| d.header["kid"] = json!("../../dev/null")),
     ("jwk", |d| d.header["jwk"] = json!({ "kty": "oct", "k": part(&json!("mine")) })),
@@ -209,7 +219,7 @@ fn only_whole_tokens_pass_and_only_at_their_own_verifier() {
             if tokens.verify_session(&token, NOW).is_some() {
                 passed.push((*kind, *mutation, "session"));
             }
-            if tokens.verify_access(&token, RESOURCE, NOW).is_some() {
+            if tokens.verify_access(&token, ISSUER, RESOURCE, NOW).is_some() {
                 passed.push((*kind, *mutation, "access"));
             }
         }
@@ -244,15 +254,23 @@ fn what_is_signed_is_what_the_contract_names() {
     assert_eq!((claims.sub, claims.sid, claims.jti), (user, session, id));
     assert_eq!(claims_of(&token), ["aud", "exp", "iat", "iss", "jti", "sid", "sub"]);
 
-    let new = NewAccess { user, audience: RESOURCE, client: "a client", scope: "fact:read", id };
+    let new = NewAccess {
+        issuer: ISSUER,
+        user,
+        audience: RESOURCE,
+        client: "a client",
+        scope: "fact:read",
+        grant: GrantId::mint(),
+        id,
+    };
     let token = tokens.sign_access(&new, NOW, HOUR);
-    let claims = tokens.verify_access(&token, RESOURCE, NOW).unwrap();
+    let claims = tokens.verify_access(&token, ISSUER, RESOURCE, NOW).unwrap();
     assert_eq!(
         (claims.sub, claims.client_id.as_str(), claims.scope.as_str()),
         (user, "a client", "fact:read")
     );
-    assert_eq!(claims_of(&token), ["aud", "client_id", "exp", "iat", "iss", "jti", "scope", "sub"]);
-    assert_eq!(tokens.verify_access(&token, ISSUER, NOW), None, "another resource");
+    assert_eq!(claims_of(&token), ["aud", "client_id", "exp", "grant", "iat", "iss", "jti", "scope", "sub"]);
+    assert_eq!(tokens.verify_access(&token, ISSUER, ISSUER, NOW), None, "another resource");
     assert_eq!(tokens.verify_session(&token, NOW), None);
 }
 

@@ -90,4 +90,8 @@ pub struct RateLimits {
     pub login_per_hour_per_account: u32,
     /// New accounts, an hour for each address; 0 for no limit.
     pub register_per_hour: u32,
+    /// OAuth clients that register themselves, an hour for each address; 0 for no limit.
+    pub oauth_register_per_hour: u32,
+    /// Requests for tokens, a minute for each OAuth client and address; 0 for no limit.
+    pub oauth_token_per_minute: u32,
 }

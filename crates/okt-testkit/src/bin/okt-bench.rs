@@ -70,9 +70,9 @@ async fn compare() -> anyhow::Result<()> {
     let (mut same, mut ratios) = (Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
         let (a1, b1, b2, a2) = (arm_bare()?, arm_http()?, arm_http()?, arm_bare()?);
-        same.push(a2 / a1);
-        ratios.push((b1 + b2) / (a1 + a2));
-        println!("round {round}: bare {a1:.1} and {a2:.1} us, http {b1:.1} and {b2:.1} us of CPU a request");
+        same.push(a2.sum() / a1.sum());
+        ratios.push((b1.sum() + b2.sum()) / (a1.sum() + a2.sum()));
+        println!("round {round}: bare {a1} and {a2}, http {b1} and {b2} us of CPU a request");
     }
     let (same, ratio) = (median(&mut same), median(&mut ratios));
     println!(
@@ -87,16 +87,36 @@ async fn compare() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs an arm in a process of its own; the CPU time per request of PostgreSQL and of the service, or of the bare
-/// loop where there is none, in microseconds.
-fn measured(cluster: &Cluster, service: Option<&Process>, arguments: &[&str]) -> anyhow::Result<f64> {
-    let before = cluster.cpu_seconds() + service.map_or(0.0, Process::cpu_seconds);
+/// Runs an arm in a process of its own; the CPU time per request of PostgreSQL, and of the service or of the bare loop
+/// where there is none.
+fn measured(cluster: &Cluster, service: Option<&Process>, arguments: &[&str]) -> anyhow::Result<Cpu> {
+    let before = (cluster.cpu_seconds(), service.map_or(0.0, Process::cpu_seconds));
     let child = Command::new(std::env::current_exe()?).args(arguments).stdout(Stdio::piped()).spawn()?;
     let output = child.wait_with_output()?;
     ensure!(output.status.success(), "an arm failed");
     let own: f64 = String::from_utf8(output.stdout)?.trim().parse().context("an arm tells its CPU time")?;
-    let after = cluster.cpu_seconds() + service.map_or(own, Process::cpu_seconds);
-    Ok((after - before) / f64::from(u32::try_from(REQUESTS)?) * 1e6)
+    let after = (cluster.cpu_seconds(), service.map_or(own, Process::cpu_seconds));
+    let each = 1e6 / f64::from(u32::try_from(REQUESTS)?);
+    Ok(Cpu { postgres: (after.0 - before.0) * each, rest: (after.1 - before.1) * each })
+}
+
+/// Microseconds a request.
+struct Cpu {
+    postgres: f64,
+    /// The service, or the bare loop.
+    rest: f64,
+}
+
+impl Cpu {
+    fn sum(&self) -> f64 {
+        self.postgres + self.rest
+    }
+}
+
+impl std::fmt::Display for Cpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.1} + {:.1}", self.postgres, self.rest)
+    }
 }
 
 /// The two statements of the request, without anything around them.

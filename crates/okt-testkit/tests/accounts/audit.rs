@@ -34,7 +34,7 @@ async fn rows(service: &TestService, answer: &Answer) -> Vec<Row> {
         "SELECT actor_id, actor_kind, action, object, address FROM okt_system.audit WHERE request_id = $1",
     )
     .bind(id)
-    .fetch_all(service.api.app.databases().system())
+    .fetch_all(&mut *service.api.app.databases().acquire_system().await.unwrap())
     .await
     .unwrap()
 }
@@ -70,7 +70,7 @@ async fn coming_and_going_leaves_one_row_each() {
     let session: Uuid =
         sqlx::query_scalar("SELECT id FROM okt_system.sessions WHERE user_id = $1 ORDER BY id LIMIT 1")
             .bind(ada.id)
-            .fetch_one(service.api.app.databases().system())
+            .fetch_one(&mut *service.api.app.databases().acquire_system().await.unwrap())
             .await
             .unwrap();
     let out = Answer::of(service.request(Method::POST, "/api/v1/auth/logout").bearer_auth(&ada.token)).await;
@@ -141,7 +141,7 @@ async fn a_row_names_the_credential_and_the_repository() {
     let (key, token) = api_key(&service, &admin, &["role:manage"]).await;
     let session: Uuid = sqlx::query_scalar("SELECT id FROM okt_system.sessions WHERE user_id = $1")
         .bind(admin.id)
-        .fetch_one(service.api.app.databases().system())
+        .fetch_one(&mut *service.api.app.databases().acquire_system().await.unwrap())
         .await
         .unwrap();
     let repository = RepositoryId::mint().uuid();
@@ -154,7 +154,7 @@ async fn a_row_names_the_credential_and_the_repository() {
                 "SELECT credential_id, repository_id FROM okt_system.audit WHERE request_id = $1",
             )
             .bind(changed.header("x-request-id"))
-            .fetch_one(service.api.app.databases().system())
+            .fetch_one(&mut *service.api.app.databases().acquire_system().await.unwrap())
             .await
             .unwrap();
             assert_eq!(named, (Some(id), Some(repository)), "{method}");

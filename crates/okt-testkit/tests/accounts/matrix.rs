@@ -3,16 +3,27 @@ use std::fmt::Write;
 use http::Method;
 use okt_http::Line;
 use okt_model::RepositoryId;
-use okt_testkit::accounts::{PASSWORD, api_key, give, register, session};
+use okt_testkit::accounts::{PASSWORD, access_token, api_key, give, register, session};
 use okt_testkit::client::Answer;
 use okt_testkit::golden;
 use okt_testkit::served::TestService;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Nobody and a bad token have no account; the key is the sysadmin's, for `source:read` alone.
-const WHO: [&str; 9] =
-    ["nobody", "bad token", "stranger", "viewer", "curator", "editor", "repoadmin", "sysadmin", "key"];
+/// Nobody and a bad token have no account; the key and the client are the sysadmin's, the key for `source:read` alone
+/// and the client for `user:read`.
+const WHO: [&str; 10] = [
+    "nobody",
+    "bad token",
+    "stranger",
+    "viewer",
+    "curator",
+    "editor",
+    "repoadmin",
+    "sysadmin",
+    "key",
+    "client",
+];
 
 /// What the requests are about: somebody else, who has a role to be taken away.
 struct About {
@@ -27,14 +38,28 @@ struct About {
 fn body(line: &Line, about: &About) -> Option<Value> {
     let role = json!({"user_id": about.user, "role": "viewer", "domain": about.repository});
     Some(match (line.method.as_str(), line.path.as_str()) {
-        ("GET", _) | ("POST", "/api/v1/auth/logout") | ("DELETE", "/api/v1/users/me/api-keys/{keyID}") => {
-            return None;
-        }
+        ("GET", _)
+        | ("POST", "/api/v1/auth/logout")
+        | (
+            "DELETE",
+            "/api/v1/users/me/api-keys/{keyID}"
+            | "/api/v1/users/me/grants/{grantID}"
+            | "/api/v1/oauth/register/{clientID}",
+        ) => return None,
+        ("POST", "/api/v1/oauth/register") => json!({"redirect_uris": ["http://127.0.0.1/callback"]}),
         ("POST", "/api/v1/auth/register") => {
             json!({"email": format!("new-{}@example.org", about.number), "password": PASSWORD})
         }
         ("POST", "/api/v1/auth/login") => json!({"email": about.email, "password": PASSWORD}),
-        ("POST", "/api/v1/auth/refresh") | ("PUT", "/api/v1/users/{userID}") => json!({}),
+        ("PUT", "/api/v1/oauth/register/{clientID}" | "/api/v1/users/{userID}")
+        | (
+            "POST",
+            "/api/v1/auth/refresh"
+            | "/api/v1/oauth/authorize"
+            | "/api/v1/oauth/authorize/login"
+            | "/api/v1/oauth/token"
+            | "/api/v1/oauth/revoke",
+        ) => json!({}),
         ("POST", "/api/v1/users/me/api-keys") => json!({"name": "a key", "permissions": ["source:read"]}),
         ("PUT" | "DELETE", "/api/v1/admin/users/roles") => role,
         (method, path) => panic!("{method} {path} is new: say in matrix.rs what to send there"),
@@ -43,7 +68,10 @@ fn body(line: &Line, about: &About) -> Option<Value> {
 
 fn path(line: &Line, about: &About) -> String {
     let nothing = RepositoryId::mint().to_string();
-    let path = line.path.replace("{userID}", &about.user.to_string()).replace("{keyID}", &nothing);
+    let path = line.path.replace("{userID}", &about.user.to_string()).replace("{path}", "mcp");
+    let path = ["{keyID}", "{grantID}", "{clientID}", "{rest}"]
+        .iter()
+        .fold(path, |path, name| path.replace(name, &nothing));
     assert!(!path.contains('{'), "{path} has a new parameter: say in matrix.rs what stands for it");
     path
 }
@@ -62,6 +90,7 @@ async fn who_gets_past_which_guard_is_as_committed() {
         people.push((role, person.id));
     }
     let (_, key) = api_key(&service, &sysadmin, &["source:read"]).await;
+    let client = access_token(&service, sysadmin.id, "user:read").await;
     let mut about = About { user: other.id, email: other.email, repository, number: 0 };
 
     let routes = okt_api::table(&service.api);
@@ -77,6 +106,7 @@ async fn who_gets_past_which_guard_is_as_committed() {
                 "nobody" => None,
                 "bad token" => Some(session(&service, sysadmin.id).await.replace('.', ".e")),
                 "key" => Some(key.clone()),
+                "client" => Some(client.clone()),
                 who => {
                     let (_, id) = people.iter().find(|(name, _)| *name == who).unwrap();
                     Some(session(&service, *id).await)

@@ -25,7 +25,13 @@ async fn the_table_is_as_committed() {
 async fn every_line_answers_with_and_without_a_trailing_slash() {
     let service = TestService::product(&[]).await;
     for line in okt_api::table(&service.api).lines() {
-        let path = line.path.replace("{userID}", NOBODY).replace("{keyID}", NOBODY);
+        // There is nothing at these in a service without a path of its own.
+        if line.path.ends_with("/{rest}") || line.path.ends_with("oauth-authorization-server/{path}") {
+            continue;
+        }
+        let path = ["{userID}", "{keyID}", "{grantID}", "{clientID}"]
+            .iter()
+            .fold(line.path.replace("{path}", "mcp"), |path, name| path.replace(name, NOBODY));
         let status = async |path: &str| Answer::of(service.request(line.method.clone(), path)).await.status;
         let plain = status(&path).await;
         assert!(plain != 404 && plain != 405, "{} {path}: {plain}", line.method);

@@ -78,7 +78,7 @@ async fn api_and_worker_connections_have_their_own_timeouts() {
         ] {
             let found: String = sqlx::query_scalar("SELECT current_setting($1)")
                 .bind(setting)
-                .fetch_one(databases.system())
+                .fetch_one(&mut *databases.acquire_system().await.unwrap())
                 .await
                 .unwrap();
             assert_eq!(found, expected, "{setting}");
@@ -97,13 +97,16 @@ async fn a_slow_statement_and_a_held_lock_end_as_unavailable() {
         ],
     )
     .await;
-    let slow = sqlx::query("SELECT pg_sleep(30)").execute(databases.system()).await.unwrap_err();
+    let slow = sqlx::query("SELECT pg_sleep(30)")
+        .execute(&mut *databases.acquire_system().await.unwrap())
+        .await
+        .unwrap_err();
     assert!(okt_store::from_sqlx(slow).retryable());
 
     let mut holder = database.connect().await;
     okt_testkit::db::run(&mut holder, "BEGIN; LOCK okt_system.idempotency_keys").await;
     let locked = sqlx::query("SELECT count(*) FROM okt_system.idempotency_keys")
-        .execute(databases.system())
+        .execute(&mut *databases.acquire_system().await.unwrap())
         .await
         .unwrap_err();
     assert_eq!(locked.as_database_error().unwrap().code().unwrap(), "55P03");

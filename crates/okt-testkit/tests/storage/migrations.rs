@@ -99,8 +99,10 @@ async fn an_ordinary_owner_can_migrate_and_serve() {
 
     Databases::migrate(&config).await.unwrap();
     let databases = Databases::open(&config, &[okt_store::Purpose::Api]).await.unwrap().remove(0);
-    let user: String =
-        sqlx::query_scalar("SELECT current_user::text").fetch_one(databases.system()).await.unwrap();
+    let user: String = sqlx::query_scalar("SELECT current_user::text")
+        .fetch_one(&mut *databases.acquire_system().await.unwrap())
+        .await
+        .unwrap();
     assert_eq!(user, role, "no second role is needed");
     super::row_level_security::tenants_are_apart(&databases).await;
 

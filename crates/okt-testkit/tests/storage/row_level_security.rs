@@ -33,7 +33,7 @@ pub async fn tenants_are_apart(databases: &Databases) {
 
     // No tenant at all, on a connection that had one a moment ago.
     let none: Vec<i64> = sqlx::query_scalar("SELECT value FROM okt_repository.counters")
-        .fetch_all(databases.system())
+        .fetch_all(&mut *databases.acquire_system().await.unwrap())
         .await
         .unwrap();
     assert_eq!(none, [0; 0]);
@@ -50,12 +50,18 @@ async fn a_forgotten_where_yields_one_tenant_and_no_tenant_yields_nothing() {
 async fn a_superuser_login_works_as_a_role_that_cannot_pass() {
     let database = TestDatabase::migrated().await;
     let databases = Databases::open(&database.config(&[]), &[Purpose::Worker]).await.unwrap().remove(0);
-    let user: String =
-        sqlx::query_scalar("SELECT current_user::text").fetch_one(databases.system()).await.unwrap();
+    let user: String = sqlx::query_scalar("SELECT current_user::text")
+        .fetch_one(&mut *databases.acquire_system().await.unwrap())
+        .await
+        .unwrap();
     assert_eq!(user, "okt_service");
-    let ddl = sqlx::query("CREATE TABLE okt_system.planted ()").execute(databases.system()).await;
+    let ddl = sqlx::query("CREATE TABLE okt_system.planted ()")
+        .execute(&mut *databases.acquire_system().await.unwrap())
+        .await;
     assert!(ddl.is_err(), "the service may change rows, not tables");
-    let ledger = sqlx::query("DELETE FROM okt_system.migrations").execute(databases.system()).await;
+    let ledger = sqlx::query("DELETE FROM okt_system.migrations")
+        .execute(&mut *databases.acquire_system().await.unwrap())
+        .await;
     assert!(ledger.is_err(), "nor the ledger of migrations");
 }
 

@@ -1,0 +1,17 @@
+//! The authorization server: OAuth 2.1 for programs that act for people.
+
+pub mod authorize;
+mod error;
+pub mod grants;
+mod issuer;
+mod limits;
+pub mod metadata;
+mod page;
+pub mod register;
+pub mod token;
+
+pub(crate) use error::OAuthError;
+pub use error::OAuthErrorBody;
+pub(crate) use issuer::Issuer;
+pub(crate) use limits::OAuthLimits;
+pub(crate) use metadata::resource_metadata;

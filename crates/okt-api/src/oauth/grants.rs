@@ -1,0 +1,80 @@
+//! What you gave to clients.
+
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use http::StatusCode;
+use okt_http::{Page, PageRequest, Path, Problem};
+use okt_model::{OAuthGrant, RepositoryId, Scope};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::Api;
+use crate::auth::{CallerOf, Caught};
+
+/// What you let a client do.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Grant)]
+pub struct GrantView {
+    id: Uuid,
+    client_id: String,
+    /// As the client calls itself.
+    client_name: String,
+    scope: String,
+    /// The scope in words.
+    #[schema(example = json!(["See facts"]))]
+    allows: Vec<String>,
+    resource: String,
+    /// Null: all repositories.
+    repository_ids: Option<Vec<Uuid>>,
+    created_at: DateTime<Utc>,
+    /// To the minute.
+    last_used_at: Option<DateTime<Utc>>,
+    expires_at: DateTime<Utc>,
+}
+
+/// What you let clients do.
+#[utoipa::path(get, path = "/api/v1/users/me/grants", tag = "OAuth", params(PageRequest),
+    responses((status = 200, body = Page<GrantView>, description = "Oldest first")))]
+pub async fn list(
+    State(api): State<Api>,
+    caller: CallerOf,
+    page: PageRequest,
+) -> Result<Page<GrantView>, Problem> {
+    let after: Option<Uuid> = page.after()?;
+    let grants = api.app.list_grants(&caller.0, after.map(Into::into), page.rows()).await?;
+    page.page(grants.into_iter().map(GrantView::from).collect(), |grant| grant.id)
+}
+
+/// Take back what you let a client do.
+///
+/// Its tokens stop working at once, on every process.
+#[utoipa::path(delete, path = "/api/v1/users/me/grants/{grantID}", tag = "OAuth", params(("grantID" = Uuid, Path)),
+    responses((status = 204, description = "It is over")))]
+pub async fn revoke(
+    State(api): State<Api>,
+    caller: CallerOf,
+    origin: Caught,
+    Path(id): Path<Uuid>,
+) -> Result<StatusCode, Problem> {
+    api.app.revoke_grant(&origin.into(), &caller.0, id.into()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+impl From<OAuthGrant> for GrantView {
+    fn from(grant: OAuthGrant) -> Self {
+        let scope = Scope::of(grant.scope.iter().map(String::as_str)).unwrap_or_default();
+        Self {
+            id: grant.id.uuid(),
+            client_id: grant.client_id,
+            client_name: grant.client_name,
+            scope: scope.to_string(),
+            allows: scope.in_plain_words(),
+            resource: grant.resource,
+            repository_ids: grant.repositories.map(|ids| ids.into_iter().map(RepositoryId::uuid).collect()),
+            created_at: grant.created_at,
+            last_used_at: grant.last_used_at,
+            expires_at: grant.expires_at,
+        }
+    }
+}

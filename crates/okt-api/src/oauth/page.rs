@@ -1,0 +1,127 @@
+//! Pages for people: plain HTML that needs no script, with a policy that lets nothing else in.
+
+use std::sync::LazyLock;
+
+use axum::response::{Html, IntoResponse, Response};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use minijinja::{Environment, Value, context};
+use okt_app::oauth::Question;
+use okt_auth::oauth::is_loopback;
+use okt_http::Problem;
+use okt_model::Error;
+use sha2::{Digest, Sha256};
+use url::Url;
+
+const STYLE: &str = include_str!("../../templates/oauth/style.css");
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    for (name, source) in [
+        ("frame.html", include_str!("../../templates/oauth/frame.html")),
+        ("sign_in.html", include_str!("../../templates/oauth/sign_in.html")),
+        ("decide.html", include_str!("../../templates/oauth/decide.html")),
+        ("wrong.html", include_str!("../../templates/oauth/wrong.html")),
+    ] {
+        environment.add_template(name, source).expect("our templates are well-formed");
+    }
+    environment
+});
+
+/// Where a person signs in.
+pub(super) fn sign_in(
+    issuer: &str,
+    question: &Question,
+    token: &str,
+    wrong: Option<&str>,
+    status: StatusCode,
+) -> Response {
+    let email = question.person.as_ref().map(|person| person.user.email.as_str());
+    let about = context! { ..about(issuer, question, token), ..context! { wrong, email } };
+    rendered("sign_in.html", &about, status, None)
+}
+
+/// Where they decide.
+pub(super) fn decide(issuer: &str, question: &Question, token: &str) -> Response {
+    let Some(person) = &question.person else {
+        return Problem::from(Error::internal("nobody is there to decide")).into_response();
+    };
+    let repositories: Vec<String> = person.repositories.iter().map(ToString::to_string).collect();
+    let about = context! {
+        ..about(issuer, question, token),
+        ..context! {
+            account => person.user.email.as_str(),
+            name => person.user.name.as_str(),
+            allows => question.scope.in_plain_words(),
+            repositories,
+        }
+    };
+    rendered("decide.html", &about, StatusCode::OK, origin(&question.redirect_uri).as_deref())
+}
+
+/// Where they read that there is nothing to decide.
+pub(super) fn wrong(text: &str) -> Response {
+    rendered("wrong.html", &context! { text }, StatusCode::BAD_REQUEST, None)
+}
+
+pub(super) fn refused(text: &str) -> Response {
+    rendered("wrong.html", &context! { text }, StatusCode::FORBIDDEN, None)
+}
+
+fn about(issuer: &str, question: &Question, token: &str) -> Value {
+    let client = &question.client;
+    context! {
+        flow => question.id.to_string(),
+        token,
+        client => client.name.as_str(),
+        // Whoever controls that address has vouched for the client; for all others nobody has.
+        vouched => client.id.starts_with("https://").then(|| host(&client.id)),
+        redirect => host(&question.redirect_uri),
+        local => is_loopback(&question.redirect_uri),
+        service => host(issuer),
+    }
+}
+
+/// `answer_to` is where the form may lead besides ourselves: browsers apply the policy to the redirect after it too.
+fn rendered(template: &str, about: &Value, status: StatusCode, answer_to: Option<&str>) -> Response {
+    let page = TEMPLATES.get_template(template).and_then(|template| {
+        template.render(context! { style => Value::from_safe_string(STYLE.to_owned()), ..about.clone() })
+    });
+    let page = match page {
+        Ok(page) => page,
+        Err(error) => return Problem::from(Error::internal(error)).into_response(),
+    };
+    let style = BASE64_STANDARD.encode(Sha256::digest(STYLE));
+    let answer_to = answer_to.map(|origin| format!(" {origin}")).unwrap_or_default();
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{style}'; form-action 'self'{answer_to}; base-uri 'none'; \
+         frame-ancestors 'none'"
+    );
+    let mut response = (status, Html(page)).into_response();
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, policy.as_str()),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("permissions-policy"), "()"),
+    ] {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+    response
+}
+
+fn host(address: &str) -> String {
+    let url = Url::parse(address).ok();
+    let host = url.as_ref().and_then(|url| Some((url.host_str()?, url.port())));
+    match host {
+        Some((host, Some(port))) => format!("{host}:{port}"),
+        Some((host, None)) => host.to_owned(),
+        None => address.to_owned(),
+    }
+}
+
+fn origin(address: &str) -> Option<String> {
+    Url::parse(address).ok().map(|url| url.origin().ascii_serialization())
+}
