@@ -11,5 +11,6 @@ pub mod cpu;
 pub mod db;
 pub mod golden;
 pub mod notes;
+pub mod oauth;
 pub mod process;
 pub mod served;

@@ -1,0 +1,3 @@
+//! Clients and the pages on which people let them in.
+
+mod pages;
