@@ -1,5 +1,6 @@
 //! Logs, metrics and traces of a serving process.
 
+use std::fmt;
 use std::io::IsTerminal;
 
 use anyhow::Context;
@@ -9,9 +10,13 @@ use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// Libraries that write headers, frames or statements with values at their finest levels. What they know may be
@@ -31,9 +36,10 @@ impl Telemetry {
         let colours = std::io::stderr().is_terminal();
         let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
         let logs = match config.log.format {
-            LogFormat::Pretty => logs.with_target(false).boxed(),
+            LogFormat::Pretty => logs.with_target(false).map_event_format(OfRequest::Pretty).boxed(),
             LogFormat::Json => {
-                logs.json().flatten_event(true).with_current_span(true).with_span_list(false).boxed()
+                let logs = logs.json().flatten_event(true).with_current_span(true).with_span_list(false);
+                logs.map_event_format(OfRequest::Json).boxed()
             }
         };
         let exported = traces.as_ref().map(|provider| {
@@ -55,6 +61,48 @@ impl Telemetry {
     pub(crate) fn stop(self) {
         if let Some(Err(error)) = self.traces.map(|provider| provider.shutdown()) {
             tracing::warn!(%error, "the last traces could not be sent");
+        }
+    }
+}
+
+/// Puts the request that a line belongs to into the line. A span would do so too, but costs every request what only
+/// those need that something is logged of.
+enum OfRequest<F> {
+    Pretty(F),
+    Json(F),
+}
+
+impl<S, N, F> FormatEvent<S, N> for OfRequest<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let (Self::Pretty(format) | Self::Json(format)) = self;
+        let Some(request) = okt_http::current_request() else {
+            return format.format_event(context, writer, event);
+        };
+        let (id, method, route) = (request.id(), request.method(), request.route());
+        match self {
+            Self::Pretty(_) => {
+                write!(writer, "[{id} {method} {route}] ")?;
+                format.format_event(context, writer, event)
+            }
+            Self::Json(_) => {
+                let mut line = String::new();
+                format.format_event(context, Writer::new(&mut line), event)?;
+                // None of the three can hold a quote: an id is plain, and the others are our own words.
+                let rest = line.strip_prefix('{').unwrap_or(&line);
+                let request =
+                    format!("\"request.id\":\"{id}\",\"method\":\"{method}\",\"route\":\"{route}\"");
+                write!(writer, "{{{request},{rest}")
+            }
         }
     }
 }

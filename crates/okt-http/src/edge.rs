@@ -39,8 +39,6 @@ pub struct Edge {
     pub(crate) cursor_key: CursorKey,
     /// Told to clients whose links are https, so that they never fall back to plain http.
     pub(crate) strict_transport: bool,
-    /// Whether spans are sent to a collector.
-    pub(crate) traced: bool,
     /// Work that outlives its connection; the drain waits for it.
     pub(crate) detached: TaskTracker,
     working: Arc<Semaphore>,
@@ -72,7 +70,6 @@ impl Edge {
             server: config.server.clone(),
             cursor_key: CursorKey::derive(secret),
             strict_transport: issuer.is_some_and(|url| url.scheme() == "https"),
-            traced: config.telemetry.otlp_endpoint.is_some(),
             detached: TaskTracker::new(),
             working: Arc::new(Semaphore::new(config.server.max_in_flight)),
             reading: Arc::new(Semaphore::new(config.server.max_in_flight)),

@@ -18,7 +18,7 @@ mod server;
 pub use address::{ClientAddress, ServerAddress};
 pub use edge::{Edge, Principal, Ticket};
 pub use extract::{Form, Json, Path, Query};
-pub use observe::current_request_id;
+pub use observe::{RequestId, current_request, current_request_id};
 pub use page::{Page, PageRequest};
 pub use problem::{Code, Problem, ProblemBody};
 pub use rate::Limit;

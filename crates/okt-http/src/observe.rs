@@ -3,16 +3,17 @@
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request};
 use axum::response::{IntoResponse, Response};
 use axum::routing::Route;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use metrics::{Counter, Histogram};
 use tower::{Layer, Service, ServiceExt};
 use tracing::Instrument;
 use uuid::Uuid;
@@ -22,22 +23,40 @@ use crate::problem::{Code, Problem};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The name of this request in logs, problems and the `X-Request-Id` header.
+/// What a request is called in logs, problems and the `X-Request-Id` header.
 #[derive(Clone, Debug)]
-pub struct RequestId(Arc<str>);
+pub struct RequestId(Arc<Named>);
+
+#[derive(Debug)]
+struct Named {
+    id: String,
+    method: &'static str,
+    /// The template, not the path: a label per id would grow without end.
+    route: Option<MatchedPath>,
+}
 
 tokio::task_local! {
     static CURRENT: RequestId;
 }
 
 impl RequestId {
-    /// A client's own id is kept when it is short and plain; anything else could forge log lines.
-    fn of(headers: &HeaderMap) -> Self {
-        let given = headers.get(X_REQUEST_ID).and_then(|value| value.to_str().ok()).filter(|text| {
-            (1..=128).contains(&text.len())
-                && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
-        });
-        Self(given.map_or_else(mint, Arc::from))
+    fn of(request: &Request) -> Self {
+        let id = given(request.headers()).map_or_else(mint, str::to_owned);
+        let route = request.extensions().get::<MatchedPath>().cloned();
+        Self(Arc::new(Named { id, method: known_method(request.method()), route }))
+    }
+
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    pub fn method(&self) -> &'static str {
+        self.0.method
+    }
+
+    /// As it stands in the table.
+    pub fn route(&self) -> &str {
+        self.0.route.as_ref().map_or("unmatched", MatchedPath::as_str)
     }
 
     /// Runs `future` as a part of this request, also when it goes on in a task of its own.
@@ -46,8 +65,15 @@ impl RequestId {
     }
 }
 
+/// A client's own id is kept when it is short and plain; anything else could forge log lines.
+fn given(headers: &HeaderMap) -> Option<&str> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    let text = headers.get(X_REQUEST_ID)?.to_str().ok()?;
+    ((1..=128).contains(&text.len()) && text.bytes().all(plain)).then_some(text)
+}
+
 /// A UUIDv7 of the time, this process and a count: it has to be unique, not secret, and is made for every request.
-fn mint() -> Arc<str> {
+fn mint() -> String {
     static PROCESS: LazyLock<[u8; 16]> = LazyLock::new(|| {
         #[expect(clippy::disallowed_methods, reason = "a request is not an entity; its id is minted here")]
         Uuid::now_v7().into_bytes()
@@ -58,13 +84,17 @@ fn mint() -> Arc<str> {
     tail[6..].copy_from_slice(&COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
     let (seconds, nanos) = uuid::Timestamp::now(uuid::NoContext).to_unix();
     let millis = seconds * 1000 + u64::from(nanos / 1_000_000);
-    let id = uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid();
-    Arc::from(&*id.hyphenated().encode_lower(&mut Uuid::encode_buffer()))
+    uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid().to_string()
+}
+
+/// The request that is being answered; none outside of one.
+pub fn current_request() -> Option<RequestId> {
+    CURRENT.try_with(Clone::clone).ok()
 }
 
 /// The id of the request that is being answered; empty outside of one.
 pub fn current_request_id() -> String {
-    CURRENT.try_with(|id| id.0.to_string()).unwrap_or_default()
+    CURRENT.try_with(|request| request.id().to_owned()).unwrap_or_default()
 }
 
 /// Puts [`observe`] around a route. A service of its own instead of `from_fn`, because it is around every request: that
@@ -75,14 +105,43 @@ pub(crate) struct Observed(pub(crate) Arc<Edge>);
 #[derive(Clone)]
 pub(crate) struct Observe {
     edge: Arc<Edge>,
+    meters: Arc<Meters>,
     route: Route,
+}
+
+/// The meters of one route, looked up once: their names are made of several texts.
+#[derive(Default)]
+struct Meters(RwLock<Vec<(&'static str, StatusCode, Counter, Histogram)>>);
+
+impl Meters {
+    fn count(&self, request: &RequestId, status: StatusCode, elapsed: Duration) {
+        let method = request.method();
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, _, total, duration)) =
+            known.iter().find(|(of, with, ..)| *of == method && *with == status)
+        {
+            total.increment(1);
+            duration.record(elapsed);
+            return;
+        }
+        drop(known);
+        let (route, code) = (request.route().to_owned(), status.as_str().to_owned());
+        let total = metrics::counter!("okt_http_requests_total",
+            "method" => method, "route" => route.clone(), "status" => code);
+        let duration =
+            metrics::histogram!("okt_http_request_duration_seconds", "method" => method, "route" => route);
+        total.increment(1);
+        duration.record(elapsed);
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        known.push((method, status, total, duration));
+    }
 }
 
 impl Layer<Route> for Observed {
     type Service = Observe;
 
     fn layer(&self, route: Route) -> Observe {
-        Observe { edge: Arc::clone(&self.0), route }
+        Observe { edge: Arc::clone(&self.0), meters: Arc::default(), route }
     }
 }
 
@@ -96,20 +155,21 @@ impl Service<Request> for Observe {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let (edge, route) = (Arc::clone(&self.edge), self.route.clone());
-        Box::pin(async move { Ok(observe(&edge, request, route).await) })
+        let Self { edge, meters, route } = self.clone();
+        Box::pin(async move { Ok(observe(&edge, &meters, request, route).await) })
     }
 }
 
-async fn observe(edge: &Edge, mut request: Request, next: Route) -> Response {
-    let id = RequestId::of(request.headers());
-    let method = known_method(request.method());
-    // The template, not the path: a label per id would grow without end.
-    let route = request
-        .extensions()
-        .get::<MatchedPath>()
-        .map_or("unmatched".into(), |path| Arc::<str>::from(path.as_str()));
-    let span = tracing::info_span!("request", request.id = %id.0, method, route = &*route, status = tracing::field::Empty);
+async fn observe(edge: &Edge, meters: &Meters, mut request: Request, next: Route) -> Response {
+    let id = RequestId::of(&request);
+    // For traces and for fine logs. Every line of the log names the request without it, see [`current_request`].
+    let span = tracing::debug_span!(
+        "request",
+        request.id = id.id(),
+        method = id.method(),
+        route = id.route(),
+        status = tracing::field::Empty
+    );
     request.extensions_mut().insert(id.clone());
 
     // The path without its query, where clients put things that are nobody else's business.
@@ -126,25 +186,13 @@ async fn observe(edge: &Edge, mut request: Request, next: Route) -> Response {
             CURRENT.sync_scope(id.clone(), problem)
         }
     };
-    let elapsed = started.elapsed();
-
-    let status = response.status().as_u16();
-    // The log's own format reads and writes all fields of the span anew for it.
-    if edge.traced {
-        span.record("status", status);
+    let (status, elapsed) = (response.status(), started.elapsed());
+    if !span.is_disabled() {
+        span.record("status", status.as_u16());
+        let duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        span.in_scope(|| tracing::debug!(status = status.as_u16(), duration_ms, "answered"));
     }
-    span.in_scope(|| {
-        tracing::debug!(
-            status,
-            duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            "answered"
-        );
-    });
-    metrics::counter!("okt_http_requests_total", "method" => method, "route" => Arc::clone(&route), "status" => response.status().as_str().to_owned())
-        .increment(1);
-    metrics::histogram!("okt_http_request_duration_seconds", "method" => method, "route" => route)
-        .record(elapsed);
-
+    meters.count(&id, status, elapsed);
     write_headers(edge, &id, response.headers_mut());
     response
 }
@@ -168,7 +216,7 @@ fn write_headers(edge: &Edge, id: &RequestId, headers: &mut HeaderMap) {
     if edge.is_draining() {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    if let Ok(value) = HeaderValue::from_str(&id.0) {
+    if let Ok(value) = HeaderValue::from_str(id.id()) {
         headers.insert(X_REQUEST_ID, value);
     }
 }
