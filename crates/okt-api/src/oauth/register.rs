@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, header};
 use okt_app::oauth::Registered;
-use okt_http::{Json, Path, Problem};
+use okt_http::{Code, Json, Path, Problem};
 use okt_model::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -76,10 +76,11 @@ pub(crate) async fn create(
     State(api): State<Api>,
     Issuer(issuer): Issuer,
     origin: Caught,
+    headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, OAuthError> {
     api.oauth.register(&api, origin.address)?;
-    let registered = api.app.register_client(&origin.into(), &document(&body)?).await?;
+    let registered = api.app.register_client(&origin.into(), &document(&headers, &body)?).await?;
     Ok((StatusCode::CREATED, Json(view(&issuer, registered))).into_response())
 }
 
@@ -115,8 +116,8 @@ pub(crate) async fn update(
     Path(id): Path<String>,
     body: Bytes,
 ) -> Result<Response, OAuthError> {
-    let token = token(&headers)?;
-    let registered = api.app.update_registration(&origin.into(), &id, &token, &document(&body)?).await?;
+    let (token, document) = (token(&headers)?, document(&headers, &body)?);
+    let registered = api.app.update_registration(&origin.into(), &id, &token, &document).await?;
     Ok(Json(view(&issuer, registered)).into_response())
 }
 
@@ -139,7 +140,12 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn document(body: &[u8]) -> Result<Value, OAuthError> {
+fn document(headers: &HeaderMap, body: &[u8]) -> Result<Value, OAuthError> {
+    // The edge lets forms in as well, and looks for other things in them.
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if kind.trim().to_ascii_lowercase().starts_with("application/x-www-form-urlencoded") {
+        return Err(Problem::new(Code::UnsupportedMediaType, "the body must be application/json").into());
+    }
     serde_json::from_slice(body)
         .map_err(|_| OAuthError::refused("invalid_client_metadata", "the body must be a JSON object"))
 }

@@ -135,15 +135,17 @@ fn list(document: &Map<String, Value>, field: &str) -> Result<Option<Vec<String>
 fn plain(name: &str) -> String {
     let shown = name.chars().filter(|c| {
         !c.is_control()
-            && !matches!(u32::from(*c), 0x00AD | 0x061C | 0x180E | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0xFE00..=0xFE0F | 0xFEFF | 0xFFF9..=0xFFFB | 0xE0000..=0xE0FFF)
+            && !matches!(u32::from(*c), 0x00AD | 0x034F | 0x061C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 | 0xFFF9..=0xFFFB | 0xE0000..=0xE0FFF)
     });
     let words = shown.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ");
     words.chars().take(NAME_LIMIT).collect()
 }
 
+/// Readers of addresses leave control characters out; who shows the text would not.
 fn is_web_address(text: &str) -> bool {
-    Url::parse(text)
-        .is_ok_and(|url| url.scheme() == "https" && url.username().is_empty() && url.password().is_none())
+    !text.contains(|c: char| c.is_control() || c.is_whitespace())
+        && Url::parse(text)
+            .is_ok_and(|url| url.scheme() == "https" && url.username().is_empty() && url.password().is_none())
 }
 
 fn host_of(uri: &str) -> String {
@@ -184,6 +186,7 @@ mod tests {
             ("zero\u{200b}width\u{feff}", "zerowidth"),
             ("\u{2066}isolated\u{2069}", "isolated"),
             ("\u{0}\u{7}", "app.example.org"),
+            ("\u{3164}\u{115f}\u{2800}", "app.example.org"),
             (&"x".repeat(100), &"x".repeat(64)),
         ] {
             let document = json!({"redirect_uris": ["https://app.example.org/"], "client_name": given});
