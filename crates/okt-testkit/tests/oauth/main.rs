@@ -1,3 +1,72 @@
 //! Clients and the pages on which people let them in.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
+mod abuse;
+mod authorization;
+mod discovery;
+mod documents;
 mod pages;
+mod registration;
+
+use okt_testkit::accounts::count;
+use okt_testkit::client::Answer;
+use okt_testkit::oauth::{Browser, client, request};
+use okt_testkit::served::TestService;
+use serde_json::Value;
+use url::Url;
+
+/// The parameters of an authorization request.
+type Request = Vec<(&'static str, String)>;
+
+/// A service with a public address. Limits per address apply to loopback there.
+const PUBLIC: (&str, &str) = ("SVC_OAUTH_ISSUER", "https://okt.example");
+
+/// The names of an object's fields, in alphabetical order.
+fn fields(object: &Value) -> Vec<&str> {
+    let mut fields: Vec<_> = object.as_object().unwrap().keys().map(String::as_str).collect();
+    fields.sort_unstable();
+    fields
+}
+
+/// The request with another value of a parameter, or without it.
+fn changed(request: &Request, name: &'static str, value: Option<&str>) -> Request {
+    let mut changed: Request = request.iter().filter(|(of, _)| *of != name).cloned().collect();
+    changed.extend(value.map(|value| (name, value.to_owned())));
+    changed
+}
+
+/// The request with one more parameter.
+fn more(request: &Request, name: &'static str, value: &str) -> Request {
+    let mut more = request.clone();
+    more.push((name, value.to_owned()));
+    more
+}
+
+/// Where the browser is sent.
+fn sent_to(answer: &Answer) -> Url {
+    assert_eq!(answer.status, 303, "{answer:?}");
+    answer.header("location").parse().unwrap()
+}
+
+/// Checks that this is a page that sends nobody anywhere.
+fn stays(answer: &Answer, status: u16) {
+    assert_eq!(answer.status, status, "{answer:?}");
+    assert_eq!(answer.header("location"), "", "{answer:?}");
+    assert_eq!(answer.header("refresh"), "", "{answer:?}");
+    assert!(answer.header("content-type").starts_with("text/html"), "{answer:?}");
+    assert!(!answer.text.to_lowercase().contains("http-equiv"), "{answer:?}");
+}
+
+/// A browser in which this person has just signed in.
+async fn signed_in(service: &TestService, email: &str) -> Browser {
+    let mut browser = Browser::default();
+    let page = browser.ask(service, &request(&client(service).await, "read")).await;
+    assert_eq!(browser.sign_in(service, &page, email).await.status, 200);
+    browser
+}
+
+/// Everything that comes of a decision: grants and codes.
+async fn given(service: &TestService) -> (i64, i64) {
+    let rows = async |table: &str| count(service, &format!("SELECT count(*) FROM okt_system.{table}")).await;
+    (rows("oauth_grants").await, rows("oauth_codes").await)
+}

@@ -1,0 +1,603 @@
+use futures_util::StreamExt;
+use http::Method;
+use okt_app::Old;
+use okt_testkit::accounts::{count, post, register, send, sql};
+use okt_testkit::client::Answer;
+use okt_testkit::oauth::{
+    AUTHORIZE, Browser, CALLBACK, CHALLENGE, REGISTER, VERIFIER, client, code, error, form_request, query,
+    refresh, request, tokens,
+};
+use okt_testkit::served::TestService;
+use serde_json::{Value, json};
+
+use crate::{PUBLIC, fields, stays};
+
+const CLIENTS: &str = "SELECT count(*) FROM okt_system.oauth_clients";
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value[field].as_str().unwrap_or_else(|| panic!("no {field} in {value}"))
+}
+
+/// Registers a client and returns the answer's body.
+async fn registered(service: &TestService, document: &Value) -> Value {
+    let answer = post(service, REGISTER, document).await;
+    assert_eq!(answer.status, 201, "{document}: {answer:?}");
+    answer.json()
+}
+
+async fn manage(service: &TestService, method: Method, client: &Value, token: &str, body: &Value) -> Answer {
+    let path = format!("{REGISTER}/{}", text(client, "client_id"));
+    send(service, token, method, &path, body).await
+}
+
+#[tokio::test]
+async fn a_registration_answers_with_what_was_registered() {
+    let service = TestService::product(&[]).await;
+    let document = json!({
+        "client_name": "Ada's Agent",
+        "client_uri": "https://app.example.org/about",
+        "redirect_uris": ["https://app.example.org/callback", CALLBACK],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "client_secret_post",
+        "scope": "source:write read",
+    });
+    let answer = post(&service, REGISTER, &document).await;
+    assert_eq!((answer.status.as_u16(), answer.header("cache-control")), (201, "no-store"));
+    let body = answer.json();
+    assert_eq!(
+        fields(&body),
+        [
+            "client_id",
+            "client_id_issued_at",
+            "client_name",
+            "client_secret",
+            "client_secret_expires_at",
+            "client_uri",
+            "grant_types",
+            "redirect_uris",
+            "registration_access_token",
+            "registration_client_uri",
+            "response_types",
+            "scope",
+            "token_endpoint_auth_method",
+        ]
+    );
+    for field in [
+        "client_name",
+        "client_uri",
+        "redirect_uris",
+        "grant_types",
+        "response_types",
+        "token_endpoint_auth_method",
+    ] {
+        assert_eq!(body[field], document[field], "{field}");
+    }
+    assert_eq!(body["scope"], "read source:write");
+    assert_eq!(body["client_secret_expires_at"], 0);
+    let id = text(&body, "client_id");
+    assert_eq!(body["registration_client_uri"], format!("{}{REGISTER}/{id}", service.url));
+    let issued = format!(
+        "SELECT floor(extract(epoch FROM created_at))::bigint FROM okt_system.oauth_clients WHERE id = '{id}'"
+    );
+    assert_eq!(body["client_id_issued_at"], count(&service, &issued).await);
+    let now = "SELECT floor(extract(epoch FROM clock_timestamp()))::bigint";
+    assert!((0..60).contains(&(count(&service, now).await - body["client_id_issued_at"].as_i64().unwrap())));
+}
+
+#[tokio::test]
+async fn what_is_left_out_has_the_defaults_of_the_standard() {
+    let service = TestService::product(&[]).await;
+    let body = registered(&service, &json!({"redirect_uris": ["https://app.example.org/callback"]})).await;
+    assert_eq!(body["grant_types"], json!(["authorization_code"]));
+    assert_eq!(body["response_types"], json!(["code"]));
+    assert_eq!(body["token_endpoint_auth_method"], "client_secret_basic");
+    assert!(text(&body, "client_secret").len() > 40, "{body}");
+    assert_eq!(body["client_secret_expires_at"], 0);
+    assert_eq!(body["client_name"], "app.example.org");
+    assert_eq!((&body["scope"], &body["client_uri"]), (&Value::Null, &Value::Null));
+}
+
+#[tokio::test]
+async fn a_public_client_gets_no_secret_and_needs_none() {
+    let service = TestService::product(&[]).await;
+    let document = json!({"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none"});
+    let body = registered(&service, &document).await;
+    assert_eq!((&body["client_secret"], &body["client_secret_expires_at"]), (&Value::Null, &Value::Null));
+    assert!(!fields(&body).contains(&"client_secret"), "absent, not null: {body}");
+    let ada = register(&service, "ada").await;
+    let tokens = tokens(&service, text(&body, "client_id"), &ada.email, "read").await;
+    assert_eq!(tokens["refresh_token"], Value::Null, "it did not register for it");
+}
+
+#[tokio::test]
+async fn forty_bad_descriptions_are_refused_with_the_error_of_the_standard() {
+    let service = TestService::product(&[]).await;
+    let address = |uri: &str| json!({"redirect_uris": [uri]});
+    let beside = |field: &str, value: Value| {
+        let mut document = json!({"redirect_uris": ["https://app.example.org/callback"]});
+        document[field] = value;
+        document
+    };
+    let long = format!("https://app.example.org/{}", "x".repeat(2000));
+    let many: Vec<_> = (0..11).map(|n| format!("https://app.example.org/{n}")).collect();
+    let addresses = [
+        json!({}),
+        json!({"redirect_uris": null}),
+        json!({"redirect_uris": []}),
+        json!({"redirect_uris": CALLBACK}),
+        json!({"redirect_uris": [CALLBACK, 7]}),
+        json!({"redirect_uris": [CALLBACK, "http://app.example.org/callback"]}),
+        json!({"redirect_uris": many}),
+        address(""),
+        address("callback"),
+        address("//app.example.org/callback"),
+        address("https://"),
+        address("https:///callback"),
+        address("https:app.example.org/callback"),
+        address("http://app.example.org/callback"),
+        address("http://localhost.evil.example/callback"),
+        address("http://127.0.0.1.evil.example/callback"),
+        address("http://127.0.0.1@evil.example/callback"),
+        address("http://127.0.0.2/callback"),
+        address("http://0.0.0.0/callback"),
+        address("http://192.168.1.1/callback"),
+        address("https://app.example.org/callback#fragment"),
+        address("https://app.example.org/callback#"),
+        address("https://user@app.example.org/callback"),
+        address("https://user:word@app.example.org/callback"),
+        address("https://*.example.org/callback"),
+        address("https://app.example.org/*"),
+        address("https://app.example.org\\@evil.example/callback"),
+        address("https://app.example.org/call back"),
+        address("https://app.example.org/call\nback"),
+        address("https://app.exämple.org/callback"),
+        address("https://com/callback"),
+        address("https://co.uk/callback"),
+        address("https://github.io/callback"),
+        address("javascript:alert(1)"),
+        address("javascript://app.example.org/%0aalert(1)"),
+        address("data:text/html,hello"),
+        address("file:///etc/passwd"),
+        address("blob:https://app.example.org/1"),
+        address("org.example.app:/callback"),
+        address("myapp://callback"),
+        address("urn:ietf:wg:oauth:2.0:oob"),
+        address(&long),
+    ];
+    let metadata = [
+        json!([]),
+        json!("text"),
+        json!(null),
+        beside("grant_types", json!(["implicit"])),
+        beside("grant_types", json!(["password", "authorization_code"])),
+        beside("grant_types", json!(["client_credentials"])),
+        beside("grant_types", json!(["refresh_token"])),
+        beside("grant_types", json!([])),
+        beside("grant_types", json!("authorization_code")),
+        beside("response_types", json!(["token"])),
+        beside("response_types", json!(["code", "token"])),
+        beside("response_types", json!(["code id_token"])),
+        beside("response_types", json!([])),
+        beside("token_endpoint_auth_method", json!("private_key_jwt")),
+        beside("token_endpoint_auth_method", json!("client_secret_jwt")),
+        beside("token_endpoint_auth_method", json!("")),
+        beside("token_endpoint_auth_method", json!(["none"])),
+        beside("client_uri", json!("http://app.example.org")),
+        beside("client_uri", json!("javascript:alert(1)")),
+        beside("client_uri", json!("https://user:word@app.example.org")),
+        beside("client_uri", json!("https://app.example.org/\nab")),
+        beside("client_uri", json!("not an address")),
+        beside("logo_uri", json!("http://192.168.1.1/logo.png")),
+        beside("logo_uri", json!("data:image/png;base64,AA")),
+        beside("tos_uri", json!("javascript:alert(1)")),
+        beside("policy_uri", json!("file:///etc/passwd")),
+        beside("jwks_uri", json!("http://169.254.169.254/")),
+        beside("jwks_uri", json!(7)),
+        beside("scope", json!("openid")),
+        beside("scope", json!("read *")),
+        beside("scope", json!(["read"])),
+        beside("client_name", json!({"en": "Agent"})),
+        beside("client_name", json!("x".repeat(2001))),
+    ];
+    assert!(addresses.len() >= 40 && metadata.len() >= 30, "{} {}", addresses.len(), metadata.len());
+    let addresses = addresses.into_iter().map(|document| (document, "invalid_redirect_uri"));
+    let metadata = metadata.into_iter().map(|document| (document, "invalid_client_metadata"));
+    for (document, expected) in addresses.chain(metadata) {
+        let answer = post(&service, REGISTER, &document).await;
+        assert_eq!(answer.status, 400, "{document}: {answer:?}");
+        assert_eq!(error(&answer), expected, "{document}");
+        assert_eq!(fields(&answer.json()), ["error", "error_description"], "{document}");
+        assert_eq!(answer.header("cache-control"), "no-store");
+    }
+    assert_eq!(count(&service, CLIENTS).await, 0);
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_json_object_is_no_description() {
+    let service = TestService::product(&[]).await;
+    let send = async |kind: &str, body: &str| {
+        let request = service.request(Method::POST, REGISTER).header("content-type", kind);
+        Answer::of(request.body(body.to_owned())).await
+    };
+    for body in ["", "{", "redirect_uris=https://app.example.org/callback", "{} {}", "\u{feff}{}"] {
+        let answer = send("application/json", body).await;
+        assert_eq!(
+            (answer.status.as_u16(), error(&answer).as_str()),
+            (400, "invalid_client_metadata"),
+            "{body}"
+        );
+    }
+    let good = r#"{"redirect_uris": ["https://app.example.org/callback"]}"#;
+    for (kind, body) in [
+        ("text/plain", good),
+        ("application/x-www-form-urlencoded", good),
+        ("multipart/form-data; boundary=a", good),
+        ("application/x-www-form-urlencoded", "redirect_uris=https%3A%2F%2Fapp.example.org%2Fcallback"),
+        (
+            "application/x-www-form-urlencoded",
+            r#"{"redirect_uris": ["https://app.example.org/"], "client_uri": "https://a.example/\u0000"}"#,
+        ),
+    ] {
+        let answer = send(kind, body).await;
+        assert!((400..500).contains(&answer.status.as_u16()), "{kind}: {answer:?}");
+    }
+    let nul = json!({"redirect_uris": ["https://app.example.org/"], "client_name": "a\u{0}b"});
+    assert_eq!(post(&service, REGISTER, &nul).await.status, 400);
+    assert_eq!(count(&service, CLIENTS).await, 0);
+}
+
+#[tokio::test]
+async fn https_and_the_persons_own_machine_may_be_registered() {
+    let service = TestService::product(&[]).await;
+    let good = [
+        "https://app.example.org/callback",
+        "https://app.example.org",
+        "https://app.example.org:8443/callback?from=okt",
+        "https://someone.github.io/callback",
+        "http://127.0.0.1/callback",
+        "http://127.0.0.1:33418/",
+        "http://[::1]:1234/callback",
+        "http://localhost:3000/callback",
+    ];
+    let body = registered(&service, &json!({"redirect_uris": good})).await;
+    assert_eq!(body["redirect_uris"], json!(good), "as they were written");
+}
+
+#[tokio::test]
+async fn a_client_chooses_neither_its_id_nor_its_secret_nor_to_be_let_in_unasked() {
+    let service = TestService::product(&[]).await;
+    let ada = register(&service, "ada").await;
+    let document = json!({
+        "redirect_uris": [CALLBACK],
+        "client_id": ada.id,
+        "client_secret": "of my own choice, and long enough to be one",
+        "client_id_issued_at": 0,
+        "client_secret_expires_at": 1,
+        "registration_access_token": "mine",
+        "registration_client_uri": "https://evil.example/",
+        "skip_consent": true,
+        "skip_logout_consent": true,
+        "trusted": true,
+        "software_statement": "eyJhbGciOiJub25lIn0.e30.",
+    });
+    let body = registered(&service, &document).await;
+    let id = text(&body, "client_id");
+    assert!(id.starts_with("client_"), "{id}");
+    for field in [
+        "client_id",
+        "client_secret",
+        "client_id_issued_at",
+        "client_secret_expires_at",
+        "registration_access_token",
+        "registration_client_uri",
+    ] {
+        assert_ne!(body[field], document[field], "{field}");
+    }
+    for field in ["skip_consent", "skip_logout_consent", "trusted", "software_statement"] {
+        assert_eq!(body[field], Value::Null, "{field}");
+    }
+    let mut browser = Browser::default();
+    let page = browser.ask(&service, &request(id, "read")).await;
+    let page = browser.sign_in(&service, &page, &ada.email).await;
+    assert!(page.text.contains("Allow"), "{}", page.text);
+    assert_eq!(crate::given(&service).await, (0, 0));
+
+    let again = registered(&service, &document).await;
+    assert_ne!(again["client_id"], body["client_id"]);
+}
+
+#[tokio::test]
+async fn a_registration_is_managed_with_its_own_token_which_changes_every_time() {
+    let service = TestService::product(&[]).await;
+    let document = json!({"redirect_uris": [CALLBACK], "client_name": "One", "scope": "read"});
+    let mine = registered(&service, &document).await;
+    let other = registered(&service, &document).await;
+    let first = text(&mine, "registration_access_token");
+    let get = async |token: &str| manage(&service, Method::GET, &mine, token, &json!({})).await;
+
+    let read = get(first).await;
+    assert_eq!((read.status.as_u16(), read.header("cache-control")), (200, "no-store"));
+    let body = read.json();
+    for field in ["client_id", "client_name", "redirect_uris", "grant_types", "scope", "client_id_issued_at"]
+    {
+        assert_eq!(body[field], mine[field], "{field}");
+    }
+    assert_eq!(body["client_secret"], Value::Null, "told once");
+    let second = text(&body, "registration_access_token").to_owned();
+    assert_ne!(second, first);
+    assert_eq!(get(first).await.status, 401, "the one before is over");
+
+    let change = json!({"redirect_uris": ["https://app.example.org/callback"], "client_name": "Two"});
+    let changed = manage(&service, Method::PUT, &mine, &second, &change).await;
+    assert_eq!(changed.status, 200, "{changed:?}");
+    let body = changed.json();
+    assert_eq!(
+        (&body["client_name"], &body["scope"]),
+        (&json!("Two"), &Value::Null),
+        "the whole is replaced"
+    );
+    assert_eq!(body["redirect_uris"], change["redirect_uris"]);
+    assert_eq!(get(&second).await.status, 401);
+    let third = text(&body, "registration_access_token").to_owned();
+
+    let stranger = text(&other, "registration_access_token");
+    let ada = register(&service, "ada").await;
+    let secret = text(&mine, "client_secret");
+    for wrong in [stranger, "", "nonsense", &ada.token, secret, &third[..third.len() - 1]] {
+        for method in [Method::GET, Method::PUT, Method::DELETE] {
+            let answer = manage(&service, method.clone(), &mine, wrong, &document).await;
+            assert_eq!(
+                (answer.status.as_u16(), answer.problem().as_str()),
+                (401, "unauthenticated"),
+                "{method} {wrong}"
+            );
+        }
+    }
+    let nobody = json!({"client_id": "client_00000000000000000000000000000000"});
+    assert_eq!(manage(&service, Method::GET, &nobody, &third, &json!({})).await.status, 401, "not 404");
+    let path = format!("{REGISTER}/{}", text(&mine, "client_id"));
+    assert_eq!(service.get(&path).await.status, 401);
+    assert_eq!(service.get_as(stranger, &path).await.status, 401);
+
+    let gone = manage(&service, Method::DELETE, &mine, &third, &json!({})).await;
+    assert_eq!((gone.status.as_u16(), gone.text.as_str()), (204, ""));
+    assert_eq!(get(&third).await.status, 401);
+    stays(&Browser::default().ask(&service, &request(text(&mine, "client_id"), "read")).await, 400);
+    assert_eq!(count(&service, CLIENTS).await, 1, "the other one stays");
+}
+
+#[tokio::test]
+async fn a_change_is_checked_like_a_registration() {
+    let service = TestService::product(&[]).await;
+    let mine = registered(&service, &json!({"redirect_uris": [CALLBACK], "client_name": "One"})).await;
+    let token = text(&mine, "registration_access_token");
+    for (change, expected) in [
+        (json!({}), "invalid_redirect_uri"),
+        (json!({"redirect_uris": ["javascript:alert(1)"]}), "invalid_redirect_uri"),
+        (json!({"redirect_uris": [CALLBACK], "scope": "openid"}), "invalid_client_metadata"),
+        (json!({"redirect_uris": [CALLBACK], "client_id": "client_of_somebody"}), "invalid_client_metadata"),
+        (
+            json!({"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none"}),
+            "invalid_client_metadata",
+        ),
+    ] {
+        let answer = manage(&service, Method::PUT, &mine, token, &change).await;
+        assert_eq!((answer.status.as_u16(), error(&answer).as_str()), (400, expected), "{change}");
+    }
+    let kept = manage(&service, Method::GET, &mine, token, &json!({})).await;
+    assert_eq!(kept.status, 200, "a refused change uses nothing up");
+    assert_eq!(kept.json()["client_name"], "One");
+    assert_eq!(kept.json()["token_endpoint_auth_method"], "client_secret_basic");
+}
+
+#[tokio::test]
+async fn of_two_changes_at_once_with_one_token_one_counts() {
+    let service = TestService::product(&[]).await;
+    let mine = registered(&service, &json!({"redirect_uris": [CALLBACK]})).await;
+    let token = text(&mine, "registration_access_token");
+    let tries = futures_util::future::join_all(
+        (0..8).map(|_| manage(&service, Method::GET, &mine, token, &Value::Null)),
+    );
+    let mut statuses: Vec<_> = tries.await.iter().map(|answer| answer.status.as_u16()).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [vec![200], vec![401; 7]].concat());
+}
+
+#[tokio::test]
+async fn deleting_a_client_ends_what_people_gave_it() {
+    let service = TestService::product(&[]).await;
+    let ada = register(&service, "ada").await;
+    let document = json!({
+        "redirect_uris": [CALLBACK],
+        "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", "refresh_token"],
+    });
+    let mine = registered(&service, &document).await;
+    let id = text(&mine, "client_id");
+    let tokens = tokens(&service, id, &ada.email, "read").await;
+    let access = text(&tokens, "access_token");
+    assert_eq!(service.get_as(access, "/api/v1/users/me").await.status, 200);
+    let token = text(&mine, "registration_access_token");
+    assert_eq!(manage(&service, Method::DELETE, &mine, token, &json!({})).await.status, 204);
+    assert_eq!(service.get_as(access, "/api/v1/users/me").await.status, 401);
+    let answer = refresh(&service, id, text(&tokens, "refresh_token")).await;
+    assert_eq!((answer.status.as_u16(), error(&answer).as_str()), (401, "invalid_client"));
+    assert_eq!(service.get_as(&ada.token, "/api/v1/users/me").await.status, 200, "she stays");
+}
+
+#[tokio::test]
+async fn a_name_is_shown_without_what_hides_or_turns_around() {
+    let service = TestService::product(&[]).await;
+    for (given, shown) in [
+        ("Ada's Agent", "Ada's Agent"),
+        ("  Ada's \n\t Agent ", "Ada's Agent"),
+        ("evil\u{202e}gnp.exe", "evilgnp.exe"),
+        ("\u{2066}Google\u{2069}", "Google"),
+        ("zero\u{200b}width\u{feff}\u{2060}", "zerowidth"),
+        ("soft\u{ad}hyphen\u{61c}", "softhyphen"),
+        ("tag\u{e0041}\u{e0042}s", "tags"),
+        ("\u{1b}[31mred", "[31mred"),
+        ("\u{3164}\u{115f}\u{1160}\u{ffa0}", "127.0.0.1"),
+        ("\u{2800}\u{34f}\u{17b4}\u{180e}", "127.0.0.1"),
+        ("\u{7}\u{200b} ", "127.0.0.1"),
+        ("", "127.0.0.1"),
+        ("研究 助手 🔬", "研究 助手 🔬"),
+        (&"x".repeat(100), &"x".repeat(64)),
+        (&"é".repeat(100), &"é".repeat(64)),
+    ] {
+        let body = registered(&service, &json!({"redirect_uris": [CALLBACK], "client_name": given})).await;
+        assert_eq!(body["client_name"], shown, "{given:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_eleventh_registration_within_an_hour_from_one_address_is_refused() {
+    let service = TestService::product(&[PUBLIC]).await;
+    let document = json!({"redirect_uris": [CALLBACK]});
+    for _ in 0..10 {
+        registered(&service, &document).await;
+    }
+    let refused = post(&service, REGISTER, &document).await;
+    assert_eq!((refused.status.as_u16(), refused.problem().as_str()), (429, "rate_limited"));
+    let wait: u64 = refused.header("retry-after").parse().unwrap();
+    assert!((1..=360).contains(&wait), "{wait}");
+    assert_eq!(
+        service.get("/.well-known/oauth-authorization-server").await.status,
+        200,
+        "others are not touched"
+    );
+
+    let development = TestService::product(&[]).await;
+    for _ in 0..12 {
+        registered(&development, &document).await;
+    }
+}
+
+#[tokio::test]
+async fn of_ten_thousand_registrations_from_one_address_ten_leave_a_trace() {
+    let service = TestService::product(&[PUBLIC]).await;
+    let document = json!({"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none"});
+    for _ in 0..10 {
+        registered(&service, &document).await;
+    }
+    let flood = (10..10_000).map(|_| post(&service, REGISTER, &document));
+    let answers = futures_util::stream::iter(flood).buffer_unordered(64).map(|answer| answer.status.as_u16());
+    let through = answers.filter(|status| std::future::ready(*status != 429)).count().await;
+    // One more every six minutes.
+    assert!(through <= 1, "{through}");
+    assert!((10..=11).contains(&count(&service, CLIENTS).await));
+    let recorded = "SELECT count(*) FROM okt_system.audit WHERE action = 'client.registered'";
+    assert!((10..=11).contains(&count(&service, recorded).await));
+}
+
+#[tokio::test]
+async fn clients_that_nobody_uses_are_forgotten_and_those_with_a_grant_are_kept() {
+    let service = TestService::product(&[]).await;
+    let ada = register(&service, "ada").await;
+    let mut clients = Vec::new();
+    for _ in 0..7 {
+        clients.push(client(&service).await);
+    }
+    let [fresh, idle, lasting, pending, unused, used, dead] = clients.try_into().unwrap();
+    let age = async |client: &str, column: &str, age: &str| {
+        let change = format!("SET {column} = clock_timestamp() - interval '{age}' WHERE id = '{client}'");
+        sql(&service, &format!("UPDATE okt_system.oauth_clients {change}")).await;
+    };
+    // Never let in: a day.
+    age(&fresh, "created_at", "23 hours 59 minutes").await;
+    age(&idle, "created_at", "24 hours 1 minute").await;
+    // Let in once: 30 days, and as long as something of it lives.
+    for client in [&lasting, &unused, &used, &dead] {
+        tokens(&service, client, &ada.email, "read").await;
+        age(client, "created_at", "100 days").await;
+    }
+    let ended = |client: &str, how: &str| {
+        format!(
+            "UPDATE okt_system.sessions SET {how}
+              WHERE id IN (SELECT id FROM okt_system.oauth_grants WHERE client_id = '{client}')"
+        )
+    };
+    age(&lasting, "authorized_at", "31 days").await;
+    age(&unused, "authorized_at", "30 days 1 minute").await;
+    sql(&service, &ended(&unused, "revoked_at = clock_timestamp()")).await;
+    age(&used, "authorized_at", "29 days 23 hours").await;
+    sql(&service, &ended(&used, "revoked_at = clock_timestamp()")).await;
+    age(&dead, "authorized_at", "31 days").await;
+    sql(&service, &ended(&dead, "expires_at = clock_timestamp() - interval '1 second'")).await;
+    // Let in, and the code is still on its way.
+    code(&service, &pending, &ada.email, "read").await;
+    age(&pending, "created_at", "2 days").await;
+
+    assert_eq!(service.api.app.forget(Old::Clients).await.unwrap(), 3);
+    for (name, client, stays) in [
+        ("fresh", &fresh, 1),
+        ("idle", &idle, 0),
+        ("lasting", &lasting, 1),
+        ("pending", &pending, 1),
+        ("unused", &unused, 0),
+        ("used", &used, 1),
+        ("dead", &dead, 0),
+    ] {
+        assert_eq!(count(&service, &format!("{CLIENTS} WHERE id = '{client}'")).await, stays, "{name}");
+    }
+    assert_eq!(service.api.app.forget(Old::Clients).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn what_a_client_registered_for_is_the_most_it_can_ask_for() {
+    let service = TestService::product(&[]).await;
+    let ada = register(&service, "ada").await;
+    let document = json!({
+        "redirect_uris": [CALLBACK],
+        "token_endpoint_auth_method": "none",
+        "scope": "read source:write",
+    });
+    let body = registered(&service, &document).await;
+    let id = text(&body, "client_id").to_owned();
+    let mut browser = crate::signed_in(&service, &ada.email).await;
+    for (scope, fits) in [
+        ("read", true),
+        ("fact:read source:write", true),
+        ("", true),
+        ("source:delete", false),
+        ("read mcp", false),
+        ("read source:write fact:write", false),
+    ] {
+        let answer = browser.ask(&service, &request(&id, scope)).await;
+        assert_eq!(answer.status, if fits { 200 } else { 303 }, "{scope}");
+        if !fits {
+            assert!(answer.header("location").contains("error=invalid_scope"), "{answer:?}");
+        }
+    }
+    let page = browser
+        .open(&service, &format!("{AUTHORIZE}?{}", query(&crate::changed(&request(&id, ""), "scope", None))))
+        .await;
+    assert!(page.text.contains("See everything that you can see"), "asks for all of it when it does not say");
+    assert!(page.text.contains("Add and change sources"), "{}", page.text);
+}
+
+#[tokio::test]
+async fn a_secret_is_asked_for_wherever_there_is_one() {
+    let service = TestService::product(&[]).await;
+    let ada = register(&service, "ada").await;
+    let document = json!({"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "client_secret_post"});
+    let body = registered(&service, &document).await;
+    let (id, secret) = (text(&body, "client_id"), text(&body, "client_secret"));
+    let code = code(&service, id, &ada.email, "read").await;
+    let exchange = async |secret: &str| {
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("client_id", id),
+            ("client_secret", secret),
+            ("code", &code),
+            ("code_verifier", VERIFIER),
+        ];
+        Answer::of(form_request(&service, okt_testkit::oauth::TOKEN, &form)).await
+    };
+    for wrong in ["", "wrong", CHALLENGE] {
+        let answer = exchange(wrong).await;
+        assert_eq!((answer.status.as_u16(), error(&answer).as_str()), (401, "invalid_client"), "{wrong}");
+    }
+    assert_eq!(exchange(secret).await.status, 200, "wrong ones use nothing up");
+}
