@@ -111,7 +111,7 @@ pub async fn find_code(conn: &mut PgConnection, hash: &[u8; 32]) -> Result<Optio
 
 /// Uses the code up, for whoever is first: in the transaction that issues what it is exchanged for. How things stood:
 /// `Some(true)` when it was used up now, `Some(false)` when it had been before, `None` when its time or its grant is
-/// over.
+/// over, and the transaction is to be rolled back.
 #[tracing::instrument(level = "debug", name = "db.oauth_codes.consume", skip_all)]
 pub async fn consume_code(
     conn: &mut PgConnection,
@@ -119,24 +119,27 @@ pub async fn consume_code(
     grant: GrantId,
     ttl: Duration,
 ) -> Result<Option<bool>> {
-    let consumed = sqlx::query!(
-        "WITH used AS (
-             UPDATE okt_system.oauth_codes SET used_at = clock_timestamp()
-              WHERE hash = $1 AND used_at IS NULL AND expires_at > clock_timestamp()
-          RETURNING grant_id)
-         UPDATE okt_system.sessions s
-            SET expires_at = least(clock_timestamp() + make_interval(secs => $3), s.created_at + interval '90 days')
-           FROM used
-          WHERE s.id = used.grant_id AND s.id = $2 AND s.revoked_at IS NULL",
+    let now = sqlx::query!(
+        r#"WITH used AS (
+               UPDATE okt_system.oauth_codes SET used_at = clock_timestamp()
+                WHERE hash = $1 AND used_at IS NULL AND expires_at > clock_timestamp()
+            RETURNING grant_id),
+                alive AS (
+               UPDATE okt_system.sessions s
+                  SET expires_at = least(clock_timestamp() + make_interval(secs => $3), s.created_at + interval '90 days')
+                 FROM used
+                WHERE s.id = used.grant_id AND s.id = $2 AND s.revoked_at IS NULL
+            RETURNING s.id)
+           SELECT EXISTS (SELECT FROM used) AS "used!", EXISTS (SELECT FROM alive) AS "alive!""#,
         hash,
         grant.uuid(),
         ttl.as_secs_f64(),
     )
-    .execute(&mut *conn)
+    .fetch_one(&mut *conn)
     .await
     .map_err(from_sqlx)?;
-    if consumed.rows_affected() == 1 {
-        return Ok(Some(true));
+    if now.used {
+        return Ok(now.alive.then_some(true));
     }
     let used = sqlx::query_scalar!(
         r#"SELECT used_at IS NOT NULL AS "used!" FROM okt_system.oauth_codes WHERE hash = $1"#,
