@@ -121,7 +121,12 @@ async fn client(
     headers: &HeaderMap,
     params: &Params,
 ) -> Result<OAuthClient, OAuthError> {
-    let basic = headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let basic = given.next().map(|value| value.to_str().unwrap_or_default());
+    if given.next().is_some() {
+        let description = "there is more than one Authorization header";
+        return Err(OAuthError::refused("invalid_request", description));
+    }
     let (id, secret) = (params.once("client_id")?, params.once("client_secret")?);
     let given = match basic {
         Some(_) if secret.is_some() => {
@@ -167,8 +172,10 @@ fn basic_credentials(header: &str) -> Option<(String, String)> {
     }
     let text = String::from_utf8(BASE64_STANDARD.decode(encoded.trim()).ok()?).ok()?;
     let (name, secret) = text.split_once(':')?;
+    // What would begin another field of a form is a character like any other here.
     let plain = |half: &str| {
-        url::form_urlencoded::parse(format!("a={half}").as_bytes()).next().map(|(_, v)| v.into_owned())
+        let field = format!("a={}", half.replace('&', "%26"));
+        url::form_urlencoded::parse(field.as_bytes()).next().map(|(_, v)| v.into_owned())
     };
     Some((plain(name)?, plain(secret)?))
 }
