@@ -57,6 +57,8 @@ pub struct AuditView {
     object: String,
     repository_id: Option<Uuid>,
     address: Option<String>,
+    /// What the program at the other end calls itself.
+    user_agent: Option<String>,
     request_id: String,
 }
 
@@ -196,6 +198,7 @@ impl From<AuditEntry> for AuditView {
             object: entry.object,
             repository_id: entry.repository.map(okt_model::RepositoryId::uuid),
             address: entry.address,
+            user_agent: entry.agent,
             request_id: entry.request_id,
         }
     }

@@ -32,7 +32,6 @@ pub struct Shared {
     pub(crate) pools: Vec<Databases>,
     pub(crate) sign_in: SignInLimits,
     pub(crate) oauth: OAuthLimits,
-    /// Refusals are recorded, so they need a limit of their own: it is one more write for every request.
     denials: Limit<Principal>,
     /// Filled once the table is complete, because the table is what they describe.
     pub(crate) documents: OnceLock<Documents>,
@@ -104,24 +103,19 @@ impl Gate for Api {
         let Some(caller) = caller else {
             return Err(invalid("the credential is not valid, or not valid any more"));
         };
-        let principal = Principal(match caller.credential() {
-            Credential::Session(_) => format!("user:{}", caller.user()).into(),
-            Credential::ApiKey(id) => format!("key:{id}").into(),
-            Credential::Grant(id) => format!("grant:{id}").into(),
-        });
         match (guard, caller.credential()) {
             (Guard::Session, Credential::ApiKey(_)) => {
-                self.deny(&caller, &principal, parts, "session").await?;
+                self.deny(&caller, &origin(parts), "session").await?;
                 return Err(Error::Forbidden("this needs a person's session; an API key can't do it").into());
             }
             // Its audience is the service, but never this part of it.
             (Guard::Session, Credential::Grant(_)) => {
-                self.deny(&caller, &principal, parts, "session").await?;
+                self.deny(&caller, &origin(parts), "session").await?;
                 return Err(invalid("this needs a person's session; a client's token can't do it"));
             }
             (Guard::Needs(permission), credential) => {
                 let Some(scope) = caller.let_in(permission) else {
-                    self.deny(&caller, &principal, parts, &permission.to_string()).await?;
+                    self.deny(&caller, &origin(parts), &permission.to_string()).await?;
                     let problem =
                         Problem::new(Code::Forbidden, format!("this needs the permission {permission}"));
                     return Err(match credential {
@@ -135,6 +129,7 @@ impl Gate for Api {
             }
             _ => {}
         }
+        let principal = principal(&caller);
         parts.extensions.insert(caller);
         Ok(Some(principal))
     }
@@ -159,18 +154,27 @@ impl Api {
         problem.challenge(format!("Bearer {error}scope=\"{scope}\", resource_metadata=\"{metadata}\""))
     }
 
-    async fn deny(
-        &self,
-        caller: &Caller,
-        principal: &Principal,
-        parts: &Parts,
-        what: &str,
-    ) -> Result<(), Problem> {
-        self.denials.check(principal)?;
-        let address = parts.extensions.get::<ClientAddress>().map(|address| address.0);
-        let origin = Origin { request_id: current_request_id(), address };
-        Ok(self.app.record_denial(caller, &origin, what).await?)
+    /// Records a refusal, within a limit: it is one more write for every request.
+    pub(crate) async fn deny(&self, caller: &Caller, origin: &Origin, what: &str) -> Result<(), Problem> {
+        self.denials.check(&principal(caller))?;
+        Ok(self.app.record_denial(caller, origin, what).await?)
     }
+}
+
+fn principal(caller: &Caller) -> Principal {
+    Principal(match caller.credential() {
+        Credential::Session(_) => format!("user:{}", caller.user()).into(),
+        Credential::ApiKey(id) => format!("key:{id}").into(),
+        Credential::Grant(id) => format!("grant:{id}").into(),
+    })
+}
+
+/// Where a request came from.
+pub(crate) fn origin(parts: &Parts) -> Origin {
+    let address = parts.extensions.get::<ClientAddress>().map(|address| address.0);
+    let agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+    let agent = agent.map(|text| text.chars().take(200).collect());
+    Origin { request_id: current_request_id(), address, agent }
 }
 
 /// The one bearer text of a request. A second header is a riddle about which one counts, and is refused.

@@ -143,7 +143,7 @@ pub async fn logout(State(api): State<Api>, origin: Caught, caller: CallerOf) ->
 /// Where a request came from.
 pub struct Caught {
     pub(crate) address: ClientAddress,
-    request_id: String,
+    origin: Origin,
 }
 
 /// Whoever passed the gate.
@@ -185,7 +185,7 @@ pub(crate) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 
 impl From<Caught> for Origin {
     fn from(caught: Caught) -> Self {
-        Self { request_id: caught.request_id, address: Some(caught.address.0) }
+        caught.origin
     }
 }
 
@@ -195,7 +195,7 @@ impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Caught {
     async fn from_request_parts(parts: &mut http::request::Parts, _: &S) -> Result<Self, Problem> {
         let address = parts.extensions.get::<ClientAddress>().copied();
         let address = address.ok_or_else(|| Error::internal("a request without an address"))?;
-        Ok(Self { address, request_id: okt_http::current_request_id() })
+        Ok(Self { address, origin: crate::api::origin(parts) })
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use okt_config::Config;
 use okt_http::{ClientAddress, Limit, Problem};
-use okt_model::Email;
+use okt_model::{Email, UserId};
 
 use crate::Api;
 
@@ -13,6 +13,8 @@ pub(crate) struct SignInLimits {
     login_by_address: Limit<IpAddr>,
     login_by_account: Limit<String>,
     register_by_address: Limit<IpAddr>,
+    /// New addresses of an account.
+    addresses: Limit<UserId>,
 }
 
 impl SignInLimits {
@@ -22,6 +24,7 @@ impl SignInLimits {
             login_by_address: Limit::per_minute(limits.login_per_minute),
             login_by_account: Limit::per_hour(limits.login_per_hour_per_account),
             register_by_address: Limit::per_hour(limits.register_per_hour),
+            addresses: Limit::per_hour(limits.login_per_hour_per_account),
         }
     }
 
@@ -36,10 +39,15 @@ impl SignInLimits {
         api.edge.check_address(&self.register_by_address, address)
     }
 
+    pub(crate) fn change_address(&self, user: UserId) -> Result<(), Problem> {
+        self.addresses.check(&user)
+    }
+
     /// Keeps the memory in proportion to the active callers.
     pub(crate) fn forget_idle(&self) {
         self.login_by_address.forget_idle();
         self.login_by_account.forget_idle();
         self.register_by_address.forget_idle();
+        self.addresses.forget_idle();
     }
 }

@@ -2,9 +2,9 @@
 
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use okt_app::{DomainPermissions, Profile};
+use okt_app::{DomainPermissions, Origin, Profile, ProfileChange};
 use okt_http::{Json, Path, Problem};
-use okt_model::{Permission, Role, User};
+use okt_model::{Error, Permission, Role, User};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -42,6 +42,9 @@ pub struct ProfileUpdate {
     name: Option<String>,
     #[schema(max_length = 254)]
     email: Option<String>,
+    /// Yours, to change your own e-mail address on a public installation.
+    #[schema(format = Password, max_length = 256)]
+    password: Option<String>,
 }
 
 /// What the presented credential may do.
@@ -102,9 +105,21 @@ pub async fn update(
     Path(id): Path<Uuid>,
     Json(body): Json<ProfileUpdate>,
 ) -> Result<Json<ProfileView>, Problem> {
-    let (name, email) = (body.name.as_deref(), body.email.as_deref());
-    let profile = api.app.update_profile(&origin.into(), &caller.0, id.into(), name, email).await?;
-    Ok(Json(profile.into()))
+    if body.email.is_some() {
+        // Whether it is taken is told, and the password may be guessed at.
+        api.sign_in.change_address(caller.0.user())?;
+    }
+    let change = ProfileChange {
+        name: body.name.as_deref(),
+        email: body.email.as_deref(),
+        password: body.password.as_deref(),
+    };
+    let origin = Origin::from(origin);
+    let changed = api.app.update_profile(&origin, &caller.0, id.into(), change).await;
+    if let Err(Error::Forbidden(_)) = &changed {
+        api.deny(&caller.0, &origin, "user:update").await?;
+    }
+    Ok(Json(changed?.into()))
 }
 
 /// What you may do, in every repository and in the system domain.

@@ -23,6 +23,15 @@ pub struct SessionTokens {
     pub refresh: Secret,
 }
 
+/// What is to be changed of a profile.
+#[derive(Clone, Copy, Default)]
+pub struct ProfileChange<'a> {
+    pub name: Option<&'a str>,
+    pub email: Option<&'a str>,
+    /// Of the caller, for a change of their own address.
+    pub password: Option<&'a str>,
+}
+
 /// As much of a user as the caller may see.
 pub enum Profile {
     Whole(User, Vec<Role>),
@@ -41,6 +50,9 @@ impl App {
         let email = Email::parse(email)?;
         let name = checked_name(name)?;
         Passwords::check_length(password)?;
+        if self.is_public() {
+            Passwords::check_uncommon(password)?;
+        }
         let hash = self.auth().passwords().hash(password).await?;
 
         let mut tx = self.databases().begin_system().await?;
@@ -155,20 +167,31 @@ impl App {
         Ok(Profile::Whole(user, in_system(theirs)))
     }
 
-    /// Changes a profile: one's own, or anybody's for a sysadmin.
+    /// Changes a profile: one's own, or anybody's for a sysadmin. Whoever changes the address of an account can take it
+    /// over, so on a public installation its owner shows the password again.
     pub async fn update_profile(
         &self,
         origin: &Origin,
         caller: &Caller,
         id: UserId,
-        name: Option<&str>,
-        email: Option<&str>,
+        change: ProfileChange<'_>,
     ) -> Result<Profile> {
         if id != caller.user() && !caller.is_sysadmin() {
-            self.record_denial(caller, origin, "user:update").await?;
             return Err(Error::Forbidden("only the user or a sysadmin may change a profile"));
         }
-        let (name, email) = (name.map(checked_name).transpose()?, email.map(Email::parse).transpose()?);
+        let name = change.name.map(checked_name).transpose()?;
+        let email = change.email.map(Email::parse).transpose()?;
+        if email.is_some() && id == caller.user() && (self.is_public() || change.password.is_some()) {
+            let own = users::find(&mut *self.databases().acquire_system().await?, id).await?;
+            let own = own.ok_or(Error::NotFound("user"))?;
+            let password = change.password.unwrap_or_default();
+            self.check_password(origin, &own.email, password).await.map_err(|error| match error {
+                Error::Unauthenticated(_) => {
+                    Error::invalid("password", "must be your password, to change your e-mail address")
+                }
+                error => error,
+            })?;
+        }
         let mut tx = self.databases().begin_system().await?;
         let user = users::update(&mut tx, id, name, email.as_ref()).await?.ok_or(Error::NotFound("user"))?;
         record(&mut tx, origin, Actor::caller(caller), "user.updated", &id.to_string()).await?;
@@ -180,6 +203,11 @@ impl App {
     /// Everybody, oldest first.
     pub async fn list_users(&self, _: &SystemScope, after: Option<UserId>, limit: i64) -> Result<Vec<User>> {
         users::list(&mut *self.databases().acquire_system().await?, after, limit).await
+    }
+
+    /// Whether strangers can reach this installation, as far as we know.
+    fn is_public(&self) -> bool {
+        self.config().oauth.issuer.is_some()
     }
 
     async fn open_session(&self, conn: &mut Connection, user: UserId) -> Result<(SessionId, Secret)> {

@@ -69,6 +69,7 @@ pub(crate) async fn record_in(
         object,
         repository,
         address: address.as_deref(),
+        agent: origin.agent.as_deref(),
         request_id: &origin.request_id,
     };
     audit::insert(conn, &entry).await

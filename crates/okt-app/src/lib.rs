@@ -23,7 +23,7 @@ use okt_store::Databases;
 
 use crate::seal::Seal;
 
-pub use accounts::{Profile, SessionTokens, SignedIn};
+pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
 pub use api_keys::KeyRequest;
 pub use health::Check;
 pub use housekeeping::Old;

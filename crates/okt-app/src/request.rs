@@ -7,11 +7,13 @@ use std::net::IpAddr;
 pub struct Origin {
     pub request_id: String,
     pub address: Option<IpAddr>,
+    /// What the program at the other end calls itself.
+    pub agent: Option<String>,
 }
 
 impl Origin {
     /// The service itself.
     pub fn service(what: &str) -> Self {
-        Self { request_id: what.to_owned(), address: None }
+        Self { request_id: what.to_owned(), address: None, agent: None }
     }
 }

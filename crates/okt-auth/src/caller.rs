@@ -67,7 +67,7 @@ impl Auth {
         let previous = (!previous.is_empty()).then(|| previous.expose().as_bytes());
         Self {
             databases,
-            passwords: Passwords::new(),
+            passwords: Passwords::new(config.auth.password_memory_kib, config.auth.password_iterations),
             tokens: Tokens::new(secret, previous, config.oauth.issuer.as_ref()),
             token_ttl: config.auth.token_ttl.duration(),
             users_may_create_repositories: config.rbac.users_may_create_repositories,

@@ -3,7 +3,8 @@
 //! A hash costs a core a tenth of a second and 19 MiB, so strangers could sink the service by logging in. Two are
 //! computed at once, a few dozen wait, and the rest is refused.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock};
 
 use argon2::password_hash::{self, PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, PasswordHash, RECOMMENDED_SALT_LEN, Version};
@@ -20,6 +21,9 @@ pub struct Passwords {
     room: Arc<Semaphore>,
     /// Places for those at work.
     desks: Arc<Semaphore>,
+    params: Params,
+    /// Nobody's password, with the same parameters as everybody's. A hash of nothing but zeros belongs to no known text.
+    nobodys: String,
 }
 
 /// What a password turned out to be.
@@ -32,15 +36,17 @@ pub enum Verified {
     RightButRehash,
 }
 
-impl Default for Passwords {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Passwords {
-    pub fn new() -> Self {
-        Self { room: Arc::new(Semaphore::new(AT_WORK + WAITING)), desks: Arc::new(Semaphore::new(AT_WORK)) }
+    /// What hashing takes: memory in KiB, and how many times it is gone through.
+    pub fn new(memory: u32, iterations: u32) -> Self {
+        Self {
+            room: Arc::new(Semaphore::new(AT_WORK + WAITING)),
+            desks: Arc::new(Semaphore::new(AT_WORK)),
+            params: Params::new(memory, iterations, 1, Some(32)).unwrap_or(LEAST),
+            nobodys: format!(
+                "$argon2id$v=19$m={memory},t={iterations},p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+            ),
+        }
     }
 
     /// 8 to 256 characters, whatever they are, blanks at the ends included.
@@ -52,13 +58,22 @@ impl Passwords {
         Err(Error::invalid("password", format!("must have {SHORTEST} to {LONGEST} characters")))
     }
 
+    /// Refuses what whoever guesses passwords tries first.
+    pub fn check_uncommon(password: &str) -> Result<()> {
+        if COMMON.contains(password.to_lowercase().as_str()) {
+            return Err(Error::invalid("password", "is one that very many people have; choose another one"));
+        }
+        Ok(())
+    }
+
     /// The text to keep: algorithm, parameters, a fresh salt and the hash.
     pub async fn hash(&self, password: &str) -> Result<String> {
         let password = Secret::from(password.to_owned());
+        let hasher = self.hasher();
         self.at_a_desk(move || {
             let mut salt = [0; RECOMMENDED_SALT_LEN];
             SysRng.try_fill_bytes(&mut salt).map_err(Error::internal)?;
-            let hash = hasher().hash_password_with_salt(password.expose().as_bytes(), &salt);
+            let hash = hasher.hash_password_with_salt(password.expose().as_bytes(), &salt);
             Ok(hash.map_err(Error::internal)?.to_string())
         })
         .await
@@ -68,18 +83,23 @@ impl Passwords {
     pub async fn verify(&self, password: &str, hash: Option<&str>) -> Result<Verified> {
         let password = Secret::from(password.to_owned());
         let known = hash.is_some();
-        let hash = hash.unwrap_or(NOBODYS).to_owned();
+        let hash = hash.unwrap_or(&self.nobodys).to_owned();
+        let hasher = self.hasher();
         self.at_a_desk(move || {
             let hash = PasswordHash::new(&hash).map_err(Error::internal)?;
-            match hasher().verify_password(password.expose().as_bytes(), &hash) {
+            match hasher.verify_password(password.expose().as_bytes(), &hash) {
                 Err(password_hash::Error::PasswordInvalid) => Ok(Verified::Wrong),
                 Err(error) => Err(Error::internal(error)),
                 Ok(()) if !known => Ok(Verified::Wrong),
-                Ok(()) if is_current(&hash) => Ok(Verified::Right),
+                Ok(()) if is_current(&hash, hasher.params()) => Ok(Verified::Right),
                 Ok(()) => Ok(Verified::RightButRehash),
             }
         })
         .await
+    }
+
+    fn hasher(&self) -> Argon2<'static> {
+        Argon2::new(Algorithm::Argon2id, Version::V0x13, self.params.clone())
     }
 
     /// The permits go along with the work, which can't be stopped: a caller who leaves while it runs frees the desk
@@ -106,24 +126,20 @@ const LONGEST: usize = 256;
 const AT_WORK: usize = 2;
 const WAITING: usize = 32;
 
-/// The least that OWASP recommends; more memory would be slower than people wait for on small machines.
-const PARAMS: Params = match Params::new(19_456, 2, 1, Some(32)) {
+/// The most common ones of at least eight characters, in lower case.
+static COMMON: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| include_str!("../common-passwords.txt").lines().collect());
+
+/// The least that OWASP recommends.
+const LEAST: Params = match Params::new(19_456, 2, 1, Some(32)) {
     Ok(params) => params,
     Err(_) => panic!("these parameters are valid"),
 };
 
-/// Nobody's password, with the parameters above. A hash of nothing but zeros belongs to no known text.
-const NOBODYS: &str =
-    "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-
-fn hasher() -> Argon2<'static> {
-    Argon2::new(Algorithm::Argon2id, Version::V0x13, PARAMS)
-}
-
-fn is_current(hash: &PasswordHash) -> bool {
+fn is_current(hash: &PasswordHash, current: &Params) -> bool {
     hash.algorithm == Algorithm::Argon2id.ident()
         && hash.version == Some(Version::V0x13.into())
-        && Params::try_from(hash).is_ok_and(|params| params == PARAMS)
+        && Params::try_from(hash).is_ok_and(|params| params == *current)
 }
 
 #[cfg(test)]
@@ -156,9 +172,23 @@ mod tests {
         assert_eq!((errors[0].field.as_ref(), errors.len()), ("password", 1));
     }
 
+    #[test]
+    fn the_passwords_that_everybody_has_are_refused() {
+        assert_eq!(COMMON.len(), 3000);
+        assert!(
+            COMMON.iter().all(|password| password.len() >= SHORTEST && *password == password.to_lowercase())
+        );
+        for common in ["password", "Password", "12345678", "iloveyou", "qwertyuiop"] {
+            assert!(Passwords::check_uncommon(common).is_err(), "{common}");
+        }
+        for good in ["correct horse", "password of nobody", ""] {
+            assert!(Passwords::check_uncommon(good).is_ok(), "{good}");
+        }
+    }
+
     #[tokio::test]
     async fn the_right_password_is_right_and_others_are_wrong() {
-        let passwords = Passwords::new();
+        let passwords = Passwords::new(19_456, 2);
         let hash = passwords.hash(" correct horse ").await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         assert_ne!(hash, passwords.hash(" correct horse ").await.unwrap(), "each has its own salt");
@@ -171,8 +201,10 @@ mod tests {
 
     #[tokio::test]
     async fn an_unknown_account_is_checked_like_any_other() {
-        assert!(is_current(&PasswordHash::new(NOBODYS).unwrap()), "same work as for a known account");
-        assert_eq!(Passwords::new().verify("whatever", None).await.unwrap(), Verified::Wrong);
+        let passwords = Passwords::new(20_000, 3);
+        let nobodys = PasswordHash::new(&passwords.nobodys).unwrap();
+        assert!(is_current(&nobodys, &passwords.params), "same work as for a known account");
+        assert_eq!(Passwords::new(19_456, 2).verify("whatever", None).await.unwrap(), Verified::Wrong);
     }
 
     #[tokio::test]
@@ -183,7 +215,7 @@ mod tests {
             let hash = Argon2::new(algorithm, version, params).hash_password_with_salt(b"password", &salt);
             hash.unwrap().to_string()
         };
-        let passwords = Passwords::new();
+        let passwords = Passwords::new(19_456, 2);
         for hash in [
             old(Algorithm::Argon2id, Version::V0x13, 8_192, 2, 32),
             old(Algorithm::Argon2id, Version::V0x13, 19_456, 1, 32),
@@ -201,7 +233,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_broken_hash_is_our_fault_and_not_a_wrong_password() {
-        let answer = Passwords::new().verify("password", Some("plain")).await;
+        let answer = Passwords::new(19_456, 2).verify("password", Some("plain")).await;
         assert!(matches!(answer, Err(Error::Internal(_))), "{answer:?}");
     }
 
@@ -260,7 +292,7 @@ mod tests {
 
     #[tokio::test]
     async fn two_are_at_work_thirty_two_wait_and_the_next_is_refused() {
-        let (passwords, gate) = (Arc::new(Passwords::new()), Arc::new(Gate::default()));
+        let (passwords, gate) = (Arc::new(Passwords::new(19_456, 2)), Arc::new(Gate::default()));
         let _keeper = Keeper(gate.clone());
         let tasks: Vec<_> = (0..34).map(|_| begin(&passwords, &gate)).collect();
         until(|| passwords.room.available_permits() == 0 && gate.at_work.load(Ordering::SeqCst) >= 2).await;
@@ -281,7 +313,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_goes_away_leaves_no_place_taken_and_no_desk_shared() {
-        let (passwords, gate) = (Arc::new(Passwords::new()), Arc::new(Gate::default()));
+        let (passwords, gate) = (Arc::new(Passwords::new(19_456, 2)), Arc::new(Gate::default()));
         let _keeper = Keeper(gate.clone());
         let at_work = [begin(&passwords, &gate), begin(&passwords, &gate)];
         until(|| gate.at_work.load(Ordering::SeqCst) >= 2).await;
@@ -304,7 +336,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_panics_gives_its_desk_back() {
-        let passwords = Passwords::new();
+        let passwords = Passwords::new(19_456, 2);
         let answer = passwords.at_a_desk::<()>(|| panic!("on purpose")).await;
         assert!(matches!(answer, Err(Error::Internal(_))), "{answer:?}");
         assert_eq!((passwords.room.available_permits(), passwords.desks.available_permits()), (34, 2));

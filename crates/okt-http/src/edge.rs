@@ -208,7 +208,10 @@ async fn enter<S: Gate>(door: &Door<S>, mut request: Request, next: Route) -> Re
         },
         Err(refused) => refused.into_response(),
     };
-    if let Some(allowance) = allowance {
+    // A route that has a limit of its own speaks of that.
+    if let Some(allowance) = allowance
+        && !response.headers().contains_key("ratelimit-limit")
+    {
         allowance.write(response.headers_mut());
     }
     response

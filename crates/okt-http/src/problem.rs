@@ -10,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::observe;
+use crate::rate::Allowance;
 
 /// Declares every code once: name on the wire, status, title, and what a caller should do about it.
 macro_rules! codes {
@@ -95,8 +96,10 @@ pub struct Problem {
     detail: Cow<'static, str>,
     errors: Vec<FieldError>,
     retry_after: Option<u64>,
+    /// The limit that was reached.
+    allowance: Option<Box<Allowance>>,
     /// What `WWW-Authenticate` says, where it says more than `Bearer`.
-    challenge: Option<String>,
+    challenge: Option<Box<str>>,
     cause: Option<Cause>,
 }
 
@@ -104,7 +107,15 @@ impl Problem {
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         let passes = code.status() == StatusCode::SERVICE_UNAVAILABLE && code != Code::NotConfigured;
         let retry_after = passes.then_some(1);
-        Self { code, detail: detail.into(), errors: Vec::new(), retry_after, challenge: None, cause: None }
+        Self {
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+            retry_after,
+            allowance: None,
+            challenge: None,
+            cause: None,
+        }
     }
 
     /// Nothing came back within the time a request has.
@@ -118,10 +129,16 @@ impl Problem {
         self
     }
 
+    #[must_use]
+    pub(crate) fn limited(mut self, allowance: Allowance) -> Self {
+        self.allowance = Some(Box::new(allowance));
+        self.retry_after(allowance.wait)
+    }
+
     /// Says how to get a credential that would do.
     #[must_use]
     pub fn challenge(mut self, challenge: String) -> Self {
-        self.challenge = Some(challenge);
+        self.challenge = Some(challenge.into());
         self
     }
 
@@ -213,6 +230,9 @@ impl IntoResponse for Problem {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(allowance) = self.allowance {
+            allowance.write(headers);
         }
         let challenge = self.challenge.and_then(|text| HeaderValue::from_str(&text).ok());
         let challenge = challenge

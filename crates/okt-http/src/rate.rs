@@ -21,7 +21,7 @@ pub struct Limit<K: Hash + Eq + Clone> {
 }
 
 /// What the bucket said, for the `RateLimit-*` headers.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowance {
     limit: u32,
     remaining: u32,
@@ -117,7 +117,7 @@ impl Allowance {
 }
 
 pub(crate) fn too_many(exhausted: Allowance) -> Problem {
-    Problem::new(Code::RateLimited, "this caller sends too many requests").retry_after(exhausted.wait)
+    Problem::new(Code::RateLimited, "this caller sends too many requests").limited(exhausted)
 }
 
 fn whole_seconds(wait: Duration) -> u64 {

@@ -10,9 +10,9 @@ pub struct NewAuditEntry<'a> {
     pub id: AuditId,
     /// `None` for strangers and for the service itself.
     pub actor: Option<UserId>,
-    /// `session`, `api_key`, `anonymous` or `service`.
+    /// `session`, `api_key`, `client`, `anonymous` or `service`.
     pub actor_kind: &'static str,
-    /// Which session or key.
+    /// Which session, key or grant.
     pub credential: Option<Uuid>,
     /// For example `role.assigned`.
     pub action: &'static str,
@@ -20,6 +20,8 @@ pub struct NewAuditEntry<'a> {
     pub object: &'a str,
     pub repository: Option<RepositoryId>,
     pub address: Option<&'a str>,
+    /// What the program at the other end calls itself.
+    pub agent: Option<&'a str>,
     pub request_id: &'a str,
 }
 
@@ -35,6 +37,7 @@ pub struct AuditEntry {
     pub object: String,
     pub repository: Option<RepositoryId>,
     pub address: Option<String>,
+    pub agent: Option<String>,
     pub request_id: String,
 }
 

@@ -13,8 +13,8 @@ use crate::error::from_sqlx;
 pub async fn insert(conn: &mut PgConnection, entry: &NewAuditEntry<'_>) -> Result<()> {
     sqlx::query!(
         "INSERT INTO okt_system.audit
-                (id, actor_id, actor_kind, credential_id, action, object, repository_id, address, request_id)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                (id, actor_id, actor_kind, credential_id, action, object, repository_id, address, user_agent, request_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         entry.id.uuid(),
         entry.actor.map(UserId::uuid),
         entry.actor_kind,
@@ -23,6 +23,7 @@ pub async fn insert(conn: &mut PgConnection, entry: &NewAuditEntry<'_>) -> Resul
         entry.object,
         entry.repository.map(RepositoryId::uuid),
         entry.address,
+        entry.agent,
         entry.request_id,
     )
     .execute(conn)
@@ -54,7 +55,7 @@ pub async fn list(
         .await
         .map_err(from_sqlx)?;
     let rows = sqlx::query!(
-        r#"SELECT id, at, actor_id, actor_kind, credential_id, action, object, repository_id, address, request_id
+        r#"SELECT id, at, actor_id, actor_kind, credential_id, action, object, repository_id, address, user_agent, request_id
              FROM okt_system.audit
             WHERE ($1::uuid IS NULL OR id < $1)
               AND ($8::uuid IS NULL OR id >= $8)
@@ -89,6 +90,7 @@ pub async fn list(
         object: row.object,
         repository: row.repository_id.map(RepositoryId::from),
         address: row.address,
+        agent: row.user_agent,
         request_id: row.request_id,
     });
     Ok(entry.collect())

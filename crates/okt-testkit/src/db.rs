@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use okt_config::{Config, LoadOptions};
 use okt_store::{Databases, Schema};
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 /// A database of its own; dropped with the value.
@@ -49,7 +50,7 @@ impl TestDatabase {
     }
 
     pub async fn connect(&self) -> PgConnection {
-        PgConnection::connect(&self.url).await.expect("the test database answers")
+        connect(&self.url).await.expect("the test database answers")
     }
 }
 
@@ -60,7 +61,7 @@ impl Drop for TestDatabase {
         let dropped = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async {
-                let mut conn = PgConnection::connect(&server_url()).await.map_err(std::io::Error::other)?;
+                let mut conn = connect(&server_url()).await.map_err(std::io::Error::other)?;
                 let statement = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
                 sqlx::query(AssertSqlSafe(statement)).execute(&mut conn).await.map_err(std::io::Error::other)
             })
@@ -103,7 +104,13 @@ pub async fn run(conn: &mut PgConnection, statement: &str) {
 }
 
 async fn server() -> PgConnection {
-    PgConnection::connect(&server_url()).await.expect("the test server answers")
+    connect(&server_url()).await.expect("the test server answers")
+}
+
+/// Without TLS, which would take most of the time; tests that are about it say so.
+async fn connect(url: &str) -> sqlx::Result<PgConnection> {
+    let options: PgConnectOptions = url.parse()?;
+    PgConnection::connect_with(&options.ssl_mode(PgSslMode::Disable)).await
 }
 
 /// Every test is a process of its own, so the database is where they agree on who makes the template.

@@ -22,6 +22,13 @@ pub struct Auth {
     /// Lifetime of a session's refresh token.
     #[schemars(extend("x-positive" = true))]
     pub refresh_ttl: Period,
+    /// Memory in KiB that hashing a password takes (argon2id). A password that was hashed with other numbers is hashed
+    /// anew when its owner next signs in.
+    #[schemars(range(min = 19456, max = 1_048_576))]
+    pub password_memory_kib: u32,
+    /// How many times that memory is gone through.
+    #[schemars(range(min = 2, max = 20))]
+    pub password_iterations: u32,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

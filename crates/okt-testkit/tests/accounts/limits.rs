@@ -34,6 +34,8 @@ async fn the_eleventh_login_within_a_minute_from_one_address_is_refused() {
     let (statuses, refused) = at_once(&service, LOGIN, logins).await;
     assert_eq!(statuses, [vec![401; 10], vec![429]].concat());
     assert!((1..=6).contains(&wait(&refused[0])), "{:?}", refused[0]);
+    assert_eq!(refused[0].header("ratelimit-limit"), "10", "the limit that was reached, not another one");
+    assert_eq!(refused[0].header("ratelimit-remaining"), "0");
     assert_eq!(service.get("/api/v1/repositories/presets").await.status, 200, "other routes are not touched");
 }
 
@@ -89,4 +91,18 @@ async fn the_sixth_registration_within_an_hour_from_one_address_is_refused() {
     let development = TestService::product(&[]).await;
     let (statuses, _) = at_once(&development, REGISTER, people(0, 12).collect()).await;
     assert_eq!(statuses, [201; 12], "in development loopback is not limited");
+}
+
+#[tokio::test]
+async fn an_account_tries_twenty_new_addresses_an_hour_and_no_more() {
+    let service = TestService::product(&[]).await;
+    let ada = register(&service, "ada").await;
+    let own = format!("/api/v1/users/{}", ada.id);
+    let mut statuses = Vec::new();
+    for number in 0..21 {
+        let body = json!({"email": format!("a{number}@example.org")});
+        let request = service.request(Method::PUT, &own).bearer_auth(&ada.token).json(&body);
+        statuses.push(Answer::of(request).await.status.as_u16());
+    }
+    assert_eq!(statuses, [vec![200; 20], vec![429]].concat());
 }

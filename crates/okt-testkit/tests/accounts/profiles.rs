@@ -1,6 +1,6 @@
 use http::Method;
 use okt_model::{PermissionSet, RepositoryId, Role};
-use okt_testkit::accounts::{Person, api_key, api_key_in, give, register, send, sql};
+use okt_testkit::accounts::{PASSWORD, Person, api_key, api_key_in, give, post, register, send, sql};
 use okt_testkit::client::Answer;
 use okt_testkit::served::TestService;
 use serde_json::{Value, json};
@@ -187,4 +187,33 @@ async fn a_sysadmins_key_for_one_repository_is_told_of_that_repository() {
     let domains = answer["domains"].as_array().unwrap();
     assert_eq!(domains.len(), 1, "{answer}");
     assert_eq!((&domains[0]["domain"], pairs(&domains[0])), (&json!(here), vec!["source:read".to_owned()]));
+}
+
+/// Whoever has somebody's open session for a moment must not be able to take the account along.
+#[tokio::test]
+async fn on_a_public_installation_a_new_address_needs_the_password() {
+    let service = TestService::product(&[("SVC_OAUTH_ISSUER", "https://okt.example")]).await;
+    let (admin, ada) = (register(&service, "admin").await, register(&service, "ada").await);
+    let new = "ada@elsewhere.example";
+    for wrong in [json!({"email": new}), json!({"email": new, "password": "not hers"})] {
+        let answer = update(&service, &ada, &ada, &wrong).await;
+        assert_eq!((answer.status.as_u16(), answer.problem().as_str()), (422, "invalid"), "{wrong}");
+        assert_eq!(answer.json()["errors"][0]["field"], "password");
+    }
+    assert_eq!(update(&service, &ada, &ada, &json!({"name": "Ada"})).await.status, 200, "a name does not");
+    let right = json!({"email": new, "password": PASSWORD});
+    assert_eq!(update(&service, &ada, &ada, &right).await.json()["email"], new);
+    let by_admin = json!({"email": "ada@third.example"});
+    assert_eq!(update(&service, &admin, &ada, &by_admin).await.status, 200, "an administrator is not asked");
+}
+
+#[tokio::test]
+async fn on_a_public_installation_a_password_that_everybody_has_is_refused() {
+    let account = json!({"email": "ada@example.org", "password": "Password1"});
+    let public = TestService::product(&[("SVC_OAUTH_ISSUER", "https://okt.example")]).await;
+    let refused = post(&public, "/api/v1/auth/register", &account).await;
+    assert_eq!((refused.status.as_u16(), refused.problem().as_str()), (422, "invalid"));
+    assert_eq!(refused.json()["errors"][0]["field"], "password");
+    let private = TestService::product(&[]).await;
+    assert_eq!(post(&private, "/api/v1/auth/register", &account).await.status, 201);
 }

@@ -155,7 +155,7 @@ async fn fields_that_nobody_knows_are_refused() {
         (Method::POST, REGISTER, new, "id"),
         (Method::POST, LOGIN, old, "remember"),
         (Method::POST, REFRESH, json!({"refresh_token": ada.refresh}), "cookie"),
-        (Method::PUT, &own, json!({"name": "Ada"}), "password"),
+        (Method::PUT, &own, json!({"name": "Ada"}), "password_hash"),
         (Method::PUT, &own, json!({"name": "Ada"}), "roles_version"),
         (Method::POST, accounts::KEYS, json!({"name": "k", "permissions": ["source:read"]}), "token"),
         (
