@@ -72,8 +72,8 @@ async function authorize(client, callback, { decide = allowButton, resource = ba
 async function exchange({ client, proof }, callback, { answer, state, verifier }, resource = base) {
   const parameters = oauth.validateAuthResponse(as, client, answer, state)
   const options = { additionalParameters: { resource }, ...insecure }
-  const { redirectUri } = callback
-  const tokens = await oauth.authorizationCodeGrantRequest(as, client, proof, parameters, redirectUri, verifier, options)
+  const asked = [parameters, callback.redirectUri, verifier, options]
+  const tokens = await oauth.authorizationCodeGrantRequest(as, client, proof, ...asked)
   return oauth.processAuthorizationCodeResponse(as, client, tokens)
 }
 
@@ -82,7 +82,7 @@ const whoAmI = (token) => oauth.protectedResourceRequest(token, 'GET', WHO_AM_I,
 /** The answer to a token that does not work, as the library reads it. */
 async function refused(token) {
   const error = await whoAmI(token).then(
-    (answer) => assert.fail(`the token works: ${answer.status}`),
+    (answer) => assert.fail(`no challenge came, but ${answer.status}`),
     (error) => error,
   )
   assert.ok(error instanceof oauth.WWWAuthenticateChallengeError, error)
@@ -100,7 +100,9 @@ test('discovery finds the issuer, PKCE and iss', () => {
 
 test('discovery under another name is refused by the client', async () => {
   const answer = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...insecure })
-  await assert.rejects(oauth.processDiscoveryResponse(new URL('http://127.0.0.1:1'), answer), { code: 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED' })
+  await assert.rejects(oauth.processDiscoveryResponse(new URL('http://127.0.0.1:1'), answer), {
+    code: 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
+  })
 })
 
 for (const method of ['none', 'client_secret_basic']) {

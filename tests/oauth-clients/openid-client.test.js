@@ -49,7 +49,8 @@ async function authorize(config, callback, decide = allowButton) {
   return { answer, checks: { pkceCodeVerifier, expectedState } }
 }
 
-const exchange = (config, { answer, checks }) => client.authorizationCodeGrant(config, answer, checks, { resource: base })
+const exchange = (config, { answer, checks }) =>
+  client.authorizationCodeGrant(config, answer, checks, { resource: base })
 const whoAmI = (config, token) => client.fetchProtectedResource(config, token, WHO_AM_I, 'GET')
 
 async function assertRefused(config, token) {
@@ -61,7 +62,7 @@ async function assertRefused(config, token) {
   })
 }
 
-// The method that a client has when it does not say, and the public client.
+// With and without a secret; client_secret_basic is in the other file.
 for (const [method, auth] of [
   ['none', client.None],
   ['client_secret_post', client.ClientSecretPost],

@@ -6,7 +6,13 @@ import { chromium } from 'playwright-core'
 
 import { base } from './okt.js'
 
-const OPTIONS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--no-first-run']
+const OPTIONS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--no-first-run',
+]
 
 export function launch() {
   return chromium.launch({ executablePath: process.env.OKT_CHROMIUM || '/usr/bin/chromium', args: OPTIONS })
