@@ -42,6 +42,11 @@ contract *args: services
     cargo build --workspace
     scripts/contract {{ args }}
 
+# Let OAuth clients in through the real pages, in a real browser
+oauth-clients *args: services
+    cargo build --workspace
+    scripts/oauth-clients {{ args }}
+
 # Everything that must hold before a change is accepted
 ci:
     bash .ci/run
