@@ -110,7 +110,7 @@ async fn the_document_names_what_clients_need_before_they_ask() {
         assert_eq!(document[field], expected, "{field}");
     }
     let scopes: Vec<_> =
-        document["scopes_supported"].as_array().unwrap().iter().flat_map(Value::as_str).collect();
+        document["scopes_supported"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     for scope in ["read", "mcp", "fact:read", "source:write"] {
         assert!(scopes.contains(&scope), "{scope} in {scopes:?}");
     }
