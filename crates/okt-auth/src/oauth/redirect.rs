@@ -23,6 +23,8 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
         return Some("must name a host");
     }
     match (url.scheme(), url.host()) {
+        // Such a name can't be looked up, but would be written into headers.
+        (_, Some(Host::Domain(name))) if !name.bytes().all(is_of_a_name) => Some("must name a host"),
         ("http", Some(host)) if is_loopback_host(&host) => None,
         ("http", _) => Some("must be https; http is for 127.0.0.1, [::1] and localhost only"),
         ("https", Some(Host::Domain(host))) if is_public_suffix(host) => {
@@ -73,6 +75,10 @@ fn is_loopback_host(host: &Host<&str>) -> bool {
     }
 }
 
+const fn is_of_a_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')
+}
+
 fn is_public_suffix(host: &str) -> bool {
     let host = host.trim_end_matches('.');
     psl::suffix(host.as_bytes())
@@ -104,6 +110,9 @@ mod tests {
             "//app.example.org/callback",
             "https://",
             "https:///callback",
+            "https://app.example.org;sandbox/callback",
+            "https://app.example.org,evil.example/callback",
+            "https://'self'/callback",
             "http://app.example.org/callback",
             "http://127.0.0.2/callback",
             "http://localhost.evil.example/callback",
