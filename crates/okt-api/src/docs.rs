@@ -36,7 +36,10 @@ pub async fn show(State(api): State<Api>) -> Result<Response, Problem> {
     let headers = [
         (header::CONTENT_SECURITY_POLICY, page.policy),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin".to_owned()),
-        (HeaderName::from_static("permissions-policy"), "()".to_owned()),
+        (
+            HeaderName::from_static("permissions-policy"),
+            "camera=(), geolocation=(), microphone=()".to_owned(),
+        ),
     ];
     Ok((headers, Html(page.html)).into_response())
 }

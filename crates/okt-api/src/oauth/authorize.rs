@@ -13,7 +13,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Issuer;
-use super::page;
+use super::page::{self, Again};
 use crate::Api;
 use crate::auth::Caught;
 
@@ -76,21 +76,19 @@ pub(crate) async fn show(State(api): State<Api>, issuer: Issuer, request: Asked)
             };
             let as_another = matches!(params.get("as"), Param::Once("another"));
             match (question, browser) {
-                (Ok(question), Some(browser)) => {
-                    shown(&issuer, &question, &browser, as_another, None, StatusCode::OK)
-                }
-                (Ok(_), None) => unanswerable(no_question()),
-                (Err(why), _) => unanswerable(why),
+                (Ok(question), Some(browser)) => shown(&issuer, &question, &browser, as_another),
+                (Ok(_), None) => unanswerable(&issuer, no_question()),
+                (Err(why), _) => unanswerable(&issuer, why),
             }
         }
         _ => match api.app.ask(&issuer.0, &params, browser.as_deref()).await {
             Ok(Asking::Ask(question, secret)) => {
                 let known = secret.as_ref().map(|secret| secret.expose().to_owned()).or(browser);
-                let page = shown(&issuer, &question, &known.unwrap_or_default(), false, None, StatusCode::OK);
+                let page = shown(&issuer, &question, &known.unwrap_or_default(), false);
                 with_cookie(page, &issuer, secret)
             }
             Ok(Asking::Tell(address)) => see_other(&address),
-            Err(why) => unanswerable(why),
+            Err(why) => unanswerable(&issuer, why),
         },
     }
 }
@@ -112,14 +110,14 @@ pub(crate) async fn sign_in(
     let params = Params(form);
     let (id, browser) = match checked(&params, posted, &issuer, Step::SignIn) {
         Ok(checked) => checked,
-        Err(Foreign) => return page::refused(Foreign::TEXT),
+        Err(Foreign) => return page::wrong(&issuer.0, Foreign::TEXT, StatusCode::FORBIDDEN),
     };
     let text = |name| params.all(name).next().unwrap_or_default().to_owned();
     let (email, password) = (text("email"), text("password"));
     let limited = api.sign_in.login(&api, origin.address, &email);
     let signed_in = match limited {
         Ok(()) => api.app.sign_in_to_answer(&origin.into(), id, Some(&browser), &email, &password).await,
-        Err(limited) => return again(&api, &issuer, id, &browser, limited).await,
+        Err(limited) => return again(&api, &issuer, (id, &browser), &email, limited).await,
     };
     match signed_in {
         Ok(secret) => {
@@ -127,9 +125,9 @@ pub(crate) async fn sign_in(
             with_cookie(see_other(&next), &issuer, Some(secret))
         }
         Err(Unanswerable::Failed(error @ (Error::Unauthenticated(_) | Error::Overloaded(_)))) => {
-            again(&api, &issuer, id, &browser, error.into()).await
+            again(&api, &issuer, (id, &browser), &email, error.into()).await
         }
-        Err(why) => unanswerable(why),
+        Err(why) => unanswerable(&issuer, why),
     }
 }
 
@@ -149,15 +147,15 @@ pub(crate) async fn decide(
     let params = Params(form);
     let (id, browser) = match checked(&params, posted, &issuer, Step::Decide) {
         Ok(checked) => checked,
-        Err(Foreign) => return page::refused(Foreign::TEXT),
+        Err(Foreign) => return page::wrong(&issuer.0, Foreign::TEXT, StatusCode::FORBIDDEN),
     };
     let choice = match choice(&params) {
         Ok(choice) => choice,
-        Err(text) => return unanswerable(Unanswerable::Because(text)),
+        Err(text) => return unanswerable(&issuer, Unanswerable::Because(text)),
     };
     match api.app.answer(&origin.into(), &issuer.0, id, Some(&browser), choice).await {
         Ok(Answer(address)) => see_other(&address),
-        Err(why) => unanswerable(why),
+        Err(why) => unanswerable(&issuer, why),
     }
 }
 
@@ -222,47 +220,56 @@ fn choice(params: &Params) -> Result<Choice, String> {
     }
 }
 
-fn shown(
-    issuer: &Issuer,
-    question: &Question,
-    browser: &str,
-    as_another: bool,
-    wrong: Option<&str>,
-    status: StatusCode,
-) -> Response {
+fn shown(issuer: &Issuer, question: &Question, browser: &str, as_another: bool) -> Response {
     let step = if question.person.is_some() && !as_another { Step::Decide } else { Step::SignIn };
     let token = FormToken::of(browser, question.id, step);
     match step {
-        Step::SignIn => page::sign_in(&issuer.0, question, token.as_str(), wrong, status),
+        Step::SignIn => page::sign_in(&issuer.0, question, token.as_str(), None),
         Step::Decide => page::decide(&issuer.0, question, token.as_str()),
     }
 }
 
 /// The page to sign in on once more, with what is wrong.
-async fn again(api: &Api, issuer: &Issuer, id: AuthorizationId, browser: &str, problem: Problem) -> Response {
+async fn again(
+    api: &Api,
+    issuer: &Issuer,
+    (id, browser): (AuthorizationId, &str),
+    email: &str,
+    problem: Problem,
+) -> Response {
     let wrong = match problem.code() {
         Code::Unauthenticated => "The e-mail address or the password is wrong.",
         Code::RateLimited => "There were too many tries. Wait a little and try again.",
         _ => "This service is too busy right now. Try again in a moment.",
     };
-    let status = problem.code().status();
+    let again = Again { email, wrong, status: problem.code().status() };
     match api.app.asked_before(id, Some(browser)).await {
         Ok(question) => {
-            let mut page = shown(issuer, &question, browser, true, Some(wrong), status);
-            if let Some(wait) = problem.into_response().headers().get(header::RETRY_AFTER) {
-                page.headers_mut().insert(header::RETRY_AFTER, wait.clone());
-            }
-            page
+            let token = FormToken::of(browser, question.id, Step::SignIn);
+            let page = page::sign_in(&issuer.0, &question, token.as_str(), Some(&again));
+            with_wait(page, problem.into_response().headers())
         }
-        Err(why) => unanswerable(why),
+        Err(why) => unanswerable(issuer, why),
     }
 }
 
-fn unanswerable(why: Unanswerable) -> Response {
+/// A person reads it, so it is a page whatever happened.
+fn unanswerable(issuer: &Issuer, why: Unanswerable) -> Response {
     match why {
-        Unanswerable::Because(text) => page::wrong(&text),
-        Unanswerable::Failed(error) => Problem::from(error).into_response(),
+        Unanswerable::Because(text) => page::wrong(&issuer.0, &text, StatusCode::BAD_REQUEST),
+        Unanswerable::Failed(error) => {
+            let problem = Problem::from(error).into_response();
+            let text = "Something is wrong on our side. Try again in a moment.";
+            with_wait(page::wrong(&issuer.0, text, problem.status()), problem.headers())
+        }
     }
+}
+
+fn with_wait(mut page: Response, headers: &HeaderMap) -> Response {
+    if let Some(wait) = headers.get(header::RETRY_AFTER) {
+        page.headers_mut().insert(header::RETRY_AFTER, wait.clone());
+    }
+    page
 }
 
 fn no_question() -> Unanswerable {

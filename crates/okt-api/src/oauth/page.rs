@@ -29,15 +29,21 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
+/// What was wrong with a try to sign in.
+pub(super) struct Again<'a> {
+    pub(super) email: &'a str,
+    pub(super) wrong: &'a str,
+    pub(super) status: StatusCode,
+}
+
 /// Where a person signs in.
-pub(super) fn sign_in(
-    issuer: &str,
-    question: &Question,
-    token: &str,
-    wrong: Option<&str>,
-    status: StatusCode,
-) -> Response {
-    let email = question.person.as_ref().map(|person| person.user.email.as_str());
+pub(super) fn sign_in(issuer: &str, question: &Question, token: &str, again: Option<&Again<'_>>) -> Response {
+    let email = match (again, &question.person) {
+        (Some(again), _) => Some(again.email),
+        (None, Some(person)) => Some(person.user.email.as_str()),
+        (None, None) => None,
+    };
+    let (wrong, status) = again.map_or((None, StatusCode::OK), |again| (Some(again.wrong), again.status));
     let about = context! { ..about(issuer, question, token), ..context! { wrong, email } };
     rendered("sign_in.html", &about, status, None)
 }
@@ -61,12 +67,8 @@ pub(super) fn decide(issuer: &str, question: &Question, token: &str) -> Response
 }
 
 /// Where they read that there is nothing to decide.
-pub(super) fn wrong(text: &str) -> Response {
-    rendered("wrong.html", &context! { text }, StatusCode::BAD_REQUEST, None)
-}
-
-pub(super) fn refused(text: &str) -> Response {
-    rendered("wrong.html", &context! { text }, StatusCode::FORBIDDEN, None)
+pub(super) fn wrong(issuer: &str, text: &str, status: StatusCode) -> Response {
+    rendered("wrong.html", &context! { text, service => host(issuer) }, status, None)
 }
 
 fn about(issuer: &str, question: &Question, token: &str) -> Value {
@@ -80,6 +82,8 @@ fn about(issuer: &str, question: &Question, token: &str) -> Value {
         redirect => host(&question.redirect_uri),
         local => is_loopback(&question.redirect_uri),
         service => host(issuer),
+        // Behind a proxy that serves us under a path, our own addresses begin with it.
+        base => Url::parse(issuer).map_or_else(|_| String::new(), |url| url.path().trim_end_matches('/').to_owned()),
     }
 }
 
@@ -103,7 +107,7 @@ fn rendered(template: &str, about: &Value, status: StatusCode, answer_to: Option
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, policy.as_str()),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        (HeaderName::from_static("permissions-policy"), "()"),
+        (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
     ] {
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(name, value);
@@ -122,6 +126,11 @@ fn host(address: &str) -> String {
     }
 }
 
+/// As a policy can name it: it knows no IPv6 addresses, so of those only the port counts.
 fn origin(address: &str) -> Option<String> {
-    Url::parse(address).ok().map(|url| url.origin().ascii_serialization())
+    let url = Url::parse(address).ok()?;
+    match url.host()? {
+        url::Host::Ipv6(_) => Some(format!("{}://*:{}", url.scheme(), url.port_or_known_default()?)),
+        _ => Some(url.origin().ascii_serialization()),
+    }
 }

@@ -86,7 +86,7 @@ async fn every_page_lets_nothing_in_and_tells_nobody_anything() {
             ("x-content-type-options", "nosniff"),
             ("cross-origin-opener-policy", "same-origin"),
             ("cross-origin-resource-policy", "same-origin"),
-            ("permissions-policy", "()"),
+            ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
             ("content-type", "text/html; charset=utf-8"),
         ] {
             assert_eq!(page.header(name), expected, "{name}");
@@ -190,6 +190,32 @@ async fn forms_lead_on_with_303_so_that_no_password_is_sent_further() {
         .ask(&service, &changed(&request(&client(&service).await, "read"), "scope", Some("openid")))
         .await;
     assert_eq!(told.status, 303);
+}
+
+#[tokio::test]
+async fn forms_and_links_lead_to_where_the_service_is_known() {
+    for (issuer, base) in [("https://okt.example", ""), ("https://okt.example/research", "/research")] {
+        let service = TestService::product(&[("SVC_OAUTH_ISSUER", issuer)]).await;
+        let ada = register(&service, "ada").await;
+        let mut browser = Browser::default();
+        let leads_to = |page: &Answer, attribute: &str| -> Vec<String> {
+            let start = format!(" {attribute}=\"");
+            let values = page
+                .text
+                .split(&start)
+                .skip(1)
+                .map(|part| part.split('"').next().unwrap().replace("&#x2f;", "/"));
+            values.map(|value| value.split('?').next().unwrap().to_owned()).collect()
+        };
+        let page = browser.ask(&service, &request(&client(&service).await, "read")).await;
+        assert_eq!(leads_to(&page, "action"), [format!("{base}{SIGN_IN}")]);
+        let form = PageForm::of(&page);
+        let next = sent_to(&browser.send(&service, SIGN_IN, &sign_in_fields(&form, &ada.email)).await);
+        let next = next.as_str().strip_prefix(issuer).unwrap().to_owned();
+        let page = browser.open(&service, &next).await;
+        assert_eq!(leads_to(&page, "action"), [format!("{base}{AUTHORIZE}")]);
+        assert_eq!(leads_to(&page, "href"), [format!("{base}{AUTHORIZE}")]);
+    }
 }
 
 /// What a browser says with a form that another site made.
@@ -477,15 +503,20 @@ async fn an_account_that_does_not_exist_looks_like_a_wrong_password() {
     let mut browser = Browser::default();
     let form = PageForm::of(&browser.ask(&service, &request(&client(&service).await, "read")).await);
     let mut pages = Vec::new();
-    for (email, password) in
-        [(&*ada.email, "a wrong one"), ("nobody@example.org", PASSWORD), ("", ""), ("ada", PASSWORD)]
-    {
+    for (email, password) in [
+        (&*ada.email, "a wrong one"),
+        ("eve@example.org", PASSWORD),
+        ("nobody@example.org", "a wrong one"),
+        ("no address", PASSWORD),
+    ] {
         let fields =
             [("flow", &*form.flow), ("token", &form.token), ("email", email), ("password", password)];
         let page = browser.send(&service, SIGN_IN, &fields).await;
         stays(&page, 401);
         assert_eq!(page.header("set-cookie"), "");
-        pages.push(page.text);
+        assert!(!page.text.contains(password), "{}", page.text);
+        // What they typed may stand there again.
+        pages.push(page.text.replace(email, "somebody"));
     }
     assert!(pages.iter().all(|page| *page == pages[0]), "{pages:?}");
     assert_eq!(count(&service, SIGNED_IN).await, 0);
