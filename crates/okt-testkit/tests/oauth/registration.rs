@@ -152,6 +152,8 @@ async fn forty_bad_descriptions_are_refused_with_the_error_of_the_standard() {
         address("https://app.example.org/call back"),
         address("https://app.example.org/call\nback"),
         address("https://app.exämple.org/callback"),
+        address("https://app.example.org;sandbox/callback"),
+        address("https://app.example.org,evil.example/callback"),
         address("https://com/callback"),
         address("https://co.uk/callback"),
         address("https://github.io/callback"),
