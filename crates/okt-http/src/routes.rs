@@ -179,11 +179,13 @@ fn complete(guard: Guard, operation: &mut Operation) {
     }
     for code in codes {
         let status = code.status().as_u16().to_string();
-        operation
-            .responses
-            .responses
-            .entry(status)
-            .or_insert_with(|| RefOr::T(problem_response(code.status())));
+        let told = operation.responses.responses.entry(status);
+        let told = told.or_insert_with(|| RefOr::T(problem_response(code.status())));
+        // A route with refusals in a form of its own is still refused by the edge in ours.
+        if let RefOr::T(told) = told {
+            let content = || RefOr::T(Content::new(Some(Ref::from_schema_name("Problem"))));
+            told.content.entry(PROBLEM_TYPE.to_owned()).or_insert_with(content);
+        }
     }
     let open = matches!(guard, Guard::Probe | Guard::Public);
     operation.security = Some(if open { vec![] } else { vec![SecurityRequirement::new("bearer", [""; 0])] });
@@ -191,11 +193,13 @@ fn complete(guard: Guard, operation: &mut Operation) {
     extensions.insert("x-guard".to_owned(), guard.to_string().into());
 }
 
+const PROBLEM_TYPE: &str = "application/problem+json";
+
 /// A refusal with this status, for the document.
 pub fn problem_response(status: StatusCode) -> utoipa::openapi::Response {
     let codes: Vec<_> = Code::ALL.iter().filter(|code| code.status() == status).map(|c| c.as_str()).collect();
     ResponseBuilder::new()
         .description(format!("Problem: {}", codes.join(", ")))
-        .content("application/problem+json", Content::new(Some(Ref::from_schema_name("Problem"))))
+        .content(PROBLEM_TYPE, Content::new(Some(Ref::from_schema_name("Problem"))))
         .build()
 }
