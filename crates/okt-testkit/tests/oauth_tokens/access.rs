@@ -25,9 +25,9 @@ const USERS: &str = "/api/v1/admin/users";
 const AUDIT: &str = "/api/v1/admin/audit";
 
 /// What a service under test signs with.
-const SECRET: &[u8] = b"a secret that is long enough for tests";
+pub(crate) const SECRET: &[u8] = b"a secret that is long enough for tests";
 
-fn part(token: &str, at: usize) -> String {
+pub(crate) fn part(token: &str, at: usize) -> String {
     let part = token.split('.').nth(at).unwrap();
     String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
 }
@@ -69,7 +69,7 @@ async fn an_access_token_has_the_header_and_the_claims_that_are_documented() {
 }
 
 /// A token as somebody with the secret would write it by hand. HMAC is two hashes, and PostgreSQL has them.
-async fn forged(service: &TestService, header: &str, claims: &str, secret: &[u8]) -> String {
+pub(crate) async fn forged(service: &TestService, header: &str, claims: &str, secret: &[u8]) -> String {
     let [header, claims] = [header, claims].map(|text| BASE64_URL_SAFE_NO_PAD.encode(text));
     let message = format!("{header}.{claims}");
     let padded = |byte: u8| {

@@ -16,7 +16,7 @@ const REDEEMERS: usize = 20;
 
 /// As many as are named by `OKT_OAUTH_CODES`, such as 1000; by default what is soon done.
 fn how_many_codes() -> usize {
-    std::env::var("OKT_OAUTH_CODES").map_or(150, |number| number.parse().expect("a number of codes"))
+    std::env::var("OKT_OAUTH_CODES").map_or(100, |number| number.parse().expect("a number of codes"))
 }
 
 /// How many codes are raced for at the same time.
