@@ -50,8 +50,12 @@ async fn a_person_lets_a_client_in_and_it_acts_for_them() {
 async fn every_page_lets_nothing_in_and_tells_nobody_anything() {
     let service = TestService::product(&[]).await;
     let ada = register(&service, "ada").await;
-    let uris =
-        ["https://app.example.org:8443/callback", "https://app.example.org", "http://127.0.0.1/callback"];
+    let uris = [
+        "https://app.example.org:8443/callback",
+        "https://app.example.org",
+        "http://127.0.0.1/callback",
+        "http://[::1]/callback",
+    ];
     let document = json!({"redirect_uris": uris, "token_endpoint_auth_method": "none"});
     let id = post(&service, REGISTER, &document).await.json()["client_id"].as_str().unwrap().to_owned();
     let mut browser = Browser::default();
@@ -73,6 +77,8 @@ async fn every_page_lets_nothing_in_and_tells_nobody_anything() {
     for (uri, origin) in [
         (uris[1], "https://app.example.org"),
         ("http://127.0.0.1:5000/callback", "http://127.0.0.1:5000"),
+        // Policies know no such addresses; the port is what is left.
+        ("http://[::1]:5000/callback", "http://*:5000"),
         (uris[2], "http://127.0.0.1"),
     ] {
         pages.push((browser.ask(&service, &ask(uri)).await, 200, Some(origin)));

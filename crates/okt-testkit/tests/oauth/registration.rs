@@ -110,15 +110,22 @@ async fn a_public_client_gets_no_secret_and_needs_none() {
     assert_eq!(tokens["refresh_token"], Value::Null, "it did not register for it");
 }
 
+/// Checks that none of them is taken, each with this error.
+async fn all_refused(service: &TestService, documents: &[Value], expected: &str) {
+    for document in documents {
+        let answer = post(service, REGISTER, document).await;
+        assert_eq!(answer.status, 400, "{document}: {answer:?}");
+        assert_eq!(error(&answer), expected, "{document}");
+        assert_eq!(fields(&answer.json()), ["error", "error_description"], "{document}");
+        assert_eq!(answer.header("cache-control"), "no-store");
+    }
+    assert_eq!(count(service, CLIENTS).await, 0);
+}
+
 #[tokio::test]
-async fn forty_bad_descriptions_are_refused_with_the_error_of_the_standard() {
+async fn forty_bad_addresses_are_refused_with_the_error_of_the_standard() {
     let service = TestService::product(&[]).await;
     let address = |uri: &str| json!({"redirect_uris": [uri]});
-    let beside = |field: &str, value: Value| {
-        let mut document = json!({"redirect_uris": ["https://app.example.org/callback"]});
-        document[field] = value;
-        document
-    };
     let long = format!("https://app.example.org/{}", "x".repeat(2000));
     let many: Vec<_> = (0..11).map(|n| format!("https://app.example.org/{n}")).collect();
     let addresses = [
@@ -167,6 +174,18 @@ async fn forty_bad_descriptions_are_refused_with_the_error_of_the_standard() {
         address("urn:ietf:wg:oauth:2.0:oob"),
         address(&long),
     ];
+    assert!(addresses.len() >= 40, "{}", addresses.len());
+    all_refused(&service, &addresses, "invalid_redirect_uri").await;
+}
+
+#[tokio::test]
+async fn thirty_other_bad_descriptions_are_refused_with_the_error_of_the_standard() {
+    let service = TestService::product(&[]).await;
+    let beside = |field: &str, value: Value| {
+        let mut document = json!({"redirect_uris": ["https://app.example.org/callback"]});
+        document[field] = value;
+        document
+    };
     let metadata = [
         json!([]),
         json!("text"),
@@ -202,17 +221,8 @@ async fn forty_bad_descriptions_are_refused_with_the_error_of_the_standard() {
         beside("client_name", json!({"en": "Agent"})),
         beside("client_name", json!("x".repeat(2001))),
     ];
-    assert!(addresses.len() >= 40 && metadata.len() >= 30, "{} {}", addresses.len(), metadata.len());
-    let addresses = addresses.into_iter().map(|document| (document, "invalid_redirect_uri"));
-    let metadata = metadata.into_iter().map(|document| (document, "invalid_client_metadata"));
-    for (document, expected) in addresses.chain(metadata) {
-        let answer = post(&service, REGISTER, &document).await;
-        assert_eq!(answer.status, 400, "{document}: {answer:?}");
-        assert_eq!(error(&answer), expected, "{document}");
-        assert_eq!(fields(&answer.json()), ["error", "error_description"], "{document}");
-        assert_eq!(answer.header("cache-control"), "no-store");
-    }
-    assert_eq!(count(&service, CLIENTS).await, 0);
+    assert!(metadata.len() >= 30, "{}", metadata.len());
+    all_refused(&service, &metadata, "invalid_client_metadata").await;
 }
 
 #[tokio::test]
