@@ -20,6 +20,7 @@ use okt_auth::Auth;
 use okt_config::Config;
 use okt_providers::GuardedClient;
 use okt_store::Databases;
+use tokio::sync::Semaphore;
 
 use crate::seal::Seal;
 
@@ -31,6 +32,9 @@ pub use idempotency::{Answer, Claimed, Once};
 pub use request::Origin;
 pub use roles::DomainPermissions;
 
+/// How many documents of clients are read at once.
+const DOCUMENTS: usize = 8;
+
 /// The service without its doors. Cheap to clone.
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
@@ -41,6 +45,8 @@ struct Inner {
     auth: Auth,
     /// The way out; missing on a machine that trusts nobody.
     web: Option<GuardedClient>,
+    /// Turns to read the document of a client.
+    documents: Semaphore,
     /// For answers that are kept to be given again.
     answers: Seal,
 }
@@ -58,7 +64,7 @@ impl App {
                 None
             }
         };
-        Self(Arc::new(Inner { config, databases, auth, web, answers }))
+        Self(Arc::new(Inner { config, databases, auth, web, documents: Semaphore::new(DOCUMENTS), answers }))
     }
 
     pub fn config(&self) -> &Config {
@@ -75,6 +81,10 @@ impl App {
 
     fn web(&self) -> Option<&GuardedClient> {
         self.0.web.as_ref()
+    }
+
+    fn documents(&self) -> &Semaphore {
+        &self.0.documents
     }
 
     fn answers(&self) -> &Seal {

@@ -88,7 +88,8 @@ pub async fn find_open(
     }))
 }
 
-/// Somebody signed in in the browser: the request goes on under another secret of the browser, and is theirs.
+/// Somebody signed in in the browser: the request goes on under another secret of the browser, and is theirs. The one
+/// before is worth nothing any more.
 #[tracing::instrument(level = "debug", name = "db.oauth_requests.sign_in", skip_all)]
 pub async fn sign_in(
     conn: &mut PgConnection,
@@ -102,7 +103,9 @@ pub async fn sign_in(
         "WITH mine AS (
              UPDATE okt_system.oauth_requests SET browser = $3, user_id = $4
               WHERE id = $1 AND browser = $2 AND decided_at IS NULL AND expires_at > clock_timestamp()
-          RETURNING id)
+          RETURNING id),
+              gone AS (
+             DELETE FROM okt_system.oauth_browsers WHERE hash = $2 AND EXISTS (SELECT FROM mine))
          INSERT INTO okt_system.oauth_browsers (hash, user_id, expires_at)
          SELECT $3, $4, clock_timestamp() + make_interval(secs => $5) FROM mine",
         id.uuid(),

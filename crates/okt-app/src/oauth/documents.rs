@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use okt_auth::oauth::{Metadata, Registration};
-use okt_model::Result;
+use okt_model::{Error, Result};
 use okt_providers::{GuardedClient, Request, Response, Timeouts};
 use okt_store::oauth_clients::{self, Found, NewClient};
 use serde_json::Value;
@@ -27,6 +27,10 @@ impl App {
     /// went wrong is never remembered, so a mended document works at once.
     pub(super) async fn read_document(&self, id: &str) -> Result<Option<Found>> {
         let (true, Some(web)) = (is_document(id), self.web()) else { return Ok(None) };
+        // Strangers make us fetch; a few at a time will do.
+        let Ok(_turn) = self.documents().try_acquire() else {
+            return Err(Error::Overloaded("too many descriptions of clients are being read"));
+        };
         let (metadata, fresh_for) = match fetch(web, id).await {
             Ok(read) => read,
             Err(cause) => {

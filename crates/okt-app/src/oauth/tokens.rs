@@ -64,10 +64,15 @@ impl App {
         match oauth_grants::consume_code(&mut tx, hash.as_bytes(), code.grant, ttl).await? {
             Some(true) => {}
             Some(false) => {
-                sessions::revoke(&mut tx, session).await?;
-                record(&mut tx, origin, Actor::STRANGER, "grant.code_reused", &object).await?;
-                tx.commit().await?;
-                tracing::warn!(grant.id = object, "an authorization code came again, its grant was ended");
+                // Once: whoever has a code could fill the audit with it.
+                if sessions::revoke(&mut tx, session).await? {
+                    record(&mut tx, origin, Actor::STRANGER, "grant.code_reused", &object).await?;
+                    tx.commit().await?;
+                    tracing::warn!(
+                        grant.id = object,
+                        "an authorization code came again, its grant was ended"
+                    );
+                }
                 return Err(refused());
             }
             None => return Err(refused()),
@@ -108,6 +113,18 @@ impl App {
         if terms.client_id != client.id {
             return Err(refused());
         }
+        // Before anything else is looked at: a stolen token ends its family, whatever it is asked for.
+        match refresh::next(&presented) {
+            refresh::Next::Rotate => {}
+            refresh::Next::Refuse => return Err(refused()),
+            refresh::Next::Revoke => {
+                sessions::revoke(&mut tx, session).await?;
+                record(&mut tx, origin, Actor::STRANGER, "grant.token_reused", &grant.to_string()).await?;
+                tx.commit().await?;
+                tracing::warn!(grant.id = %grant, "a refresh token came again, its grant was ended");
+                return Err(refused());
+            }
+        }
         same_resource(issuer, resource, &terms.resource)?;
         let whole = Scope::of(terms.scope.iter().map(String::as_str)).unwrap_or_default();
         let scope = match scope.map(Scope::parse) {
@@ -117,24 +134,11 @@ impl App {
                 return Err(Refusal::new("invalid_scope", "scope: more than was granted, or not known"));
             }
         };
-        match refresh::next(&presented) {
-            refresh::Next::Refuse => Err(refused()),
-            refresh::Next::Revoke => {
-                sessions::revoke(&mut tx, session).await?;
-                record(&mut tx, origin, Actor::STRANGER, "grant.token_reused", &grant.to_string()).await?;
-                tx.commit().await?;
-                tracing::warn!(grant.id = %grant, "a refresh token came again, its grant was ended");
-                Err(refused())
-            }
-            refresh::Next::Rotate => {
-                let (token, successor) = opaque::mint(Prefix::ClientRefresh)?;
-                let ttl = self.config().oauth.refresh_token_ttl.duration();
-                sessions::rotate_refresh_token(&mut tx, hash.as_bytes(), successor.as_bytes(), session, ttl)
-                    .await?;
-                tx.commit().await?;
-                Ok(self.issued(issuer, client, user, grant, &terms.resource, scope, Some(token)))
-            }
-        }
+        let (token, successor) = opaque::mint(Prefix::ClientRefresh)?;
+        let ttl = self.config().oauth.refresh_token_ttl.duration();
+        sessions::rotate_refresh_token(&mut tx, hash.as_bytes(), successor.as_bytes(), session, ttl).await?;
+        tx.commit().await?;
+        Ok(self.issued(issuer, client, user, grant, &terms.resource, scope, Some(token)))
     }
 
     /// Ends the grant of a refresh or access token of this client (RFC 7009). What is no token of ours, or somebody
