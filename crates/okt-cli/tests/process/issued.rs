@@ -1,5 +1,7 @@
 //! Secrets that the service itself gives out: shown once, and nowhere else.
 
+mod flow;
+
 use std::fmt::Write;
 use std::process::Command;
 
@@ -8,6 +10,7 @@ use okt_testkit::db::TestDatabase;
 use okt_testkit::process::Process;
 use serde_json::{Value, json};
 
+use self::flow::Flow;
 use crate::OKT;
 use crate::traces::Collector;
 
@@ -24,6 +27,13 @@ impl Issued {
             self.0.extend(body[field].as_str().map(str::to_owned));
         }
         body["token"].as_str().unwrap().to_owned()
+    }
+
+    /// What is in this field.
+    fn field(&mut self, body: &Value, name: &str) -> String {
+        let secret = body[name].as_str().unwrap().to_owned();
+        self.0.push(secret.clone());
+        secret
     }
 }
 
@@ -79,6 +89,7 @@ async fn no_secret_that_was_ever_issued_is_in_logs_metrics_traces_errors_or_a_du
         assert!(answer.status.is_client_error(), "{answer:?}");
         writeln!(errors, "{answer:?}").unwrap();
     }
+    let clients = Flow { url: &process.url, issued: &mut issued, errors: &mut errors }.drive().await;
     let metrics = Answer::of(client.get(format!("{}/metrics", process.url))).await.text;
     let audit =
         Answer::of(client.get(format!("{base}/admin/audit?limit=200")).bearer_auth(&token)).await.text;
@@ -92,9 +103,14 @@ async fn no_secret_that_was_ever_issued_is_in_logs_metrics_traces_errors_or_a_du
     assert!(dump.status.success(), "{dump:?}");
     let dump = String::from_utf8_lossy(&dump.stdout).into_owned();
     assert!(dump.contains("ada@example.org") && dump.contains("argon2id"), "the dump has the rows");
+    assert!(clients.iter().all(|id| dump.contains(id)), "the dump has the clients");
 
-    assert!(issued.0.len() >= 9, "{}", issued.0.len());
+    assert!(issued.0.len() >= 40, "{}", issued.0.len());
     let (log, traces) = (process.log(), collector.received());
+    assert!(
+        log.contains("/oauth/token") && traces.contains("/oauth/token"),
+        "both have the requests of clients"
+    );
     for (place, text) in [
         ("log", &log),
         ("metrics", &metrics),
