@@ -4,4 +4,5 @@
 mod databases;
 mod idempotency;
 mod migrations;
+mod pool;
 mod row_level_security;
