@@ -3,6 +3,7 @@
 mod golden;
 mod layers;
 mod problems;
+mod rules;
 mod secrets;
 
 use std::collections::BTreeMap;

@@ -5,12 +5,14 @@ mod abuse;
 mod authorization;
 mod discovery;
 mod documents;
+mod forms;
+mod management;
 mod pages;
 mod registration;
 
-use okt_testkit::accounts::count;
+use okt_testkit::accounts::{PASSWORD, count};
 use okt_testkit::client::Answer;
-use okt_testkit::oauth::{Browser, client, request};
+use okt_testkit::oauth::{Browser, PageForm, client, request};
 use okt_testkit::served::TestService;
 use serde_json::Value;
 use url::Url;
@@ -20,6 +22,9 @@ type Request = Vec<(&'static str, String)>;
 
 /// A service with a public address. Limits per address apply to loopback there.
 const PUBLIC: (&str, &str) = ("SVC_OAUTH_ISSUER", "https://okt.example");
+
+const GRANTS: &str = "/api/v1/users/me/grants";
+const SIGNED_IN: &str = "SELECT count(*) FROM okt_system.oauth_browsers";
 
 /// The names of an object's fields, in alphabetical order.
 fn fields(object: &Value) -> Vec<&str> {
@@ -55,6 +60,16 @@ fn stays(answer: &Answer, status: u16) {
     assert_eq!(answer.header("refresh"), "", "{answer:?}");
     assert!(answer.header("content-type").starts_with("text/html"), "{answer:?}");
     assert!(!answer.text.to_lowercase().contains("http-equiv"), "{answer:?}");
+}
+
+/// The fields of the form to sign in with.
+fn sign_in_fields<'a>(form: &'a PageForm, email: &'a str) -> [(&'static str, &'a str); 4] {
+    [("flow", &form.flow), ("token", &form.token), ("email", email), ("password", PASSWORD)]
+}
+
+/// The fields of the form to decide with.
+fn allow_fields(form: &PageForm) -> [(&'static str, &str); 4] {
+    [("flow", &form.flow), ("token", &form.token), ("decision", "allow"), ("repositories", "all")]
 }
 
 /// A browser in which this person has just signed in.

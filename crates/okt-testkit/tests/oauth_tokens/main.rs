@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 mod access;
+mod beside;
 mod exchange;
 mod faults;
+mod proof;
 mod races;
 mod refresh;
 mod revoke;
