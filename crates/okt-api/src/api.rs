@@ -118,8 +118,9 @@ impl Gate for Api {
                     self.deny(&caller, &origin(parts), &permission.to_string()).await?;
                     let problem =
                         Problem::new(Code::Forbidden, format!("this needs the permission {permission}"));
+                    // Another scope would not help a person who may not do it.
                     return Err(match credential {
-                        Credential::Grant(_) => {
+                        Credential::Grant(_) if !caller.was_given(permission) => {
                             self.with_challenge(problem, parts, guard, Some("insufficient_scope"))
                         }
                         _ => problem,

@@ -156,6 +156,11 @@ impl App {
     pub async fn profile(&self, caller: &Caller, id: UserId) -> Result<Profile> {
         let mut conn = self.databases().acquire_system().await?;
         let user = users::find(&mut conn, id).await?.ok_or(Error::NotFound("user"))?;
+        // A client that was not let see accounts does not see its own person's either.
+        let unseen = matches!(caller.credential(), Credential::Grant(_)) && !caller.was_given(READ_USERS);
+        if unseen {
+            return Ok(Profile::Public(user));
+        }
         if id == caller.user() {
             conn.done();
             return Ok(Profile::Whole(user, caller.roles(Domain::System)));
@@ -181,9 +186,10 @@ impl App {
         }
         let name = change.name.map(checked_name).transpose()?;
         let email = change.email.map(Email::parse).transpose()?;
-        if email.is_some() && id == caller.user() && (self.is_public() || change.password.is_some()) {
-            let own = users::find(&mut *self.databases().acquire_system().await?, id).await?;
-            let own = own.ok_or(Error::NotFound("user"))?;
+        let own = users::find(&mut *self.databases().acquire_system().await?, id).await?;
+        let own = own.ok_or(Error::NotFound("user"))?;
+        let moves = email.as_ref().is_some_and(|email| email.as_str() != own.email);
+        if moves && id == caller.user() && (self.is_public() || change.password.is_some()) {
             let password = change.password.unwrap_or_default();
             self.check_password(origin, &own.email, password).await.map_err(|error| match error {
                 Error::Unauthenticated(_) => {

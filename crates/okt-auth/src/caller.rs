@@ -203,6 +203,11 @@ impl Caller {
         self.rights.grants.decide(domain, permission, self.narrow.as_deref())
     }
 
+    /// Whether the credential is for this at all, whatever its owner may do.
+    pub fn was_given(&self, permission: Permission) -> bool {
+        self.narrow.as_ref().is_none_or(|narrow| narrow.permissions.contains(permission))
+    }
+
     /// Whether they may do everything; a key or a client never may.
     pub fn is_sysadmin(&self) -> bool {
         self.narrow.is_none() && self.roles(Domain::System).contains(&Role::Sysadmin)

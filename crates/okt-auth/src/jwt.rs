@@ -151,8 +151,9 @@ impl Tokens {
 
 const SESSION_AUDIENCE: &str = "okt:session";
 
-/// Ours are a tenth of it. What is longer is refused before anything is decoded.
-const LONGEST: usize = 4096;
+/// Ours with every scope and the longest id of a client stay below it. What is longer is refused before anything is
+/// decoded.
+const LONGEST: usize = 8192;
 
 /// How far clocks may be apart.
 const LEEWAY: u64 = 30;

@@ -139,7 +139,7 @@ pub async fn delete_old(conn: &mut PgConnection, limit: i64) -> Result<u64> {
     let done = sqlx::query!(
         "DELETE FROM okt_system.api_keys
           WHERE id IN (SELECT id FROM okt_system.api_keys
-                        WHERE least(revoked_at, expires_at) < clock_timestamp() - interval '90 days'
+                        WHERE least(revoked_at, expires_at) < statement_timestamp() - interval '90 days'
                         LIMIT $1 FOR UPDATE SKIP LOCKED)",
         limit,
     )

@@ -172,6 +172,8 @@ fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit
         ("statement_timeout", milliseconds(statement_timeout)),
         ("lock_timeout", milliseconds(database.lock_timeout)),
         ("idle_in_transaction_session_timeout", milliseconds(database.idle_in_transaction_timeout)),
+        // A statement whose caller left, and whose connection was given up, ends soon after.
+        ("client_connection_check_interval", "2s".to_owned()),
     ]);
     Pool::new(options, SERVICE_ROLE, limit, database.acquire_timeout.duration()).map_err(from_sqlx)
 }

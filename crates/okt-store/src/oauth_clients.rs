@@ -135,8 +135,8 @@ pub async fn delete_unused(conn: &mut PgConnection, limit: i64) -> Result<u64> {
     let done = sqlx::query!(
         "DELETE FROM okt_system.oauth_clients
           WHERE id IN (SELECT c.id FROM okt_system.oauth_clients c
-                        WHERE coalesce(c.authorized_at, c.created_at) < clock_timestamp()
-                              - CASE WHEN c.authorized_at IS NULL THEN interval '1 day' ELSE interval '30 days' END
+                        WHERE (c.authorized_at IS NULL AND c.created_at < statement_timestamp() - interval '1 day'
+                               OR c.authorized_at < statement_timestamp() - interval '30 days')
                           AND NOT EXISTS (SELECT FROM okt_system.oauth_grants g
                                             JOIN okt_system.sessions s ON s.id = g.id
                                            WHERE g.client_id = c.id AND s.revoked_at IS NULL

@@ -46,7 +46,7 @@ pub struct Terms {
     pub resource: String,
 }
 
-/// Writes the grant and its code, and that the client was let in.
+/// Writes the grant, and that the client was let in.
 #[tracing::instrument(level = "debug", name = "db.oauth_grants.insert", skip_all)]
 pub async fn insert(conn: &mut PgConnection, new: &NewGrant<'_>) -> Result<()> {
     let repositories = new.repositories.map(|ids| ids.iter().map(|id| id.uuid()).collect::<Vec<_>>());
@@ -119,6 +119,11 @@ pub async fn consume_code(
     grant: GrantId,
     ttl: Duration,
 ) -> Result<Option<bool>> {
+    // The grant before the code, as whoever ends the grant does: two who lock in opposite orders wait for ever.
+    sqlx::query!("SELECT id FROM okt_system.sessions WHERE id = $1 FOR UPDATE", grant.uuid())
+        .fetch_optional(&mut *conn)
+        .await
+        .map_err(from_sqlx)?;
     let now = sqlx::query!(
         r#"WITH used AS (
                UPDATE okt_system.oauth_codes SET used_at = clock_timestamp()

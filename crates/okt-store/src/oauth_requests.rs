@@ -133,7 +133,7 @@ pub async fn find_user(conn: &mut PgConnection, browser: &[u8; 32]) -> Result<Op
     Ok(user.map(UserId::from))
 }
 
-/// Marks the request as decided by `user` in this browser; `None` when somebody was quicker, or it is another's.
+/// Marks the request as decided by `user` in this browser; false when somebody was quicker, or it is another's.
 /// To be called in the transaction that writes what comes of it.
 #[tracing::instrument(level = "debug", name = "db.oauth_requests.decide", skip_all)]
 pub async fn decide(
@@ -161,7 +161,7 @@ pub async fn decide(
 pub async fn delete_expired(conn: &mut PgConnection, limit: i64) -> Result<u64> {
     let requests = sqlx::query!(
         "DELETE FROM okt_system.oauth_requests
-          WHERE id IN (SELECT id FROM okt_system.oauth_requests WHERE expires_at < clock_timestamp()
+          WHERE id IN (SELECT id FROM okt_system.oauth_requests WHERE expires_at < statement_timestamp()
                         LIMIT $1 FOR UPDATE SKIP LOCKED)",
         limit,
     )
@@ -170,7 +170,7 @@ pub async fn delete_expired(conn: &mut PgConnection, limit: i64) -> Result<u64> 
     .map_err(from_sqlx)?;
     let browsers = sqlx::query!(
         "DELETE FROM okt_system.oauth_browsers
-          WHERE hash IN (SELECT hash FROM okt_system.oauth_browsers WHERE expires_at < clock_timestamp()
+          WHERE hash IN (SELECT hash FROM okt_system.oauth_browsers WHERE expires_at < statement_timestamp()
                           LIMIT $1 FOR UPDATE SKIP LOCKED)",
         limit,
     )

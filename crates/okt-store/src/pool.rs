@@ -7,7 +7,7 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use deadpool::managed::{self, Metrics, Object, PoolError, QueueMode, RecycleResult, Timeouts};
+use deadpool::managed::{self, Metrics, Object, PoolError, QueueMode, RecycleResult, TimeoutType, Timeouts};
 use okt_model::Result;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection as _, Executor as _, PgConnection, SqlStr};
@@ -62,9 +62,15 @@ impl Pool {
     }
 
     pub(crate) async fn acquire(&self) -> sqlx::Result<Pooled> {
-        match self.0.get().await {
+        // For all of it: several connections in a row may turn out to be dead, each after a while.
+        let patience = self.0.timeouts().wait.unwrap_or(TEST_TIMEOUT);
+        let Ok(got) = tokio::time::timeout(patience, self.0.get()).await else {
+            return Err(sqlx::Error::PoolTimedOut);
+        };
+        match got {
             Ok(object) => Ok(Pooled { object: Some(object), in_transaction: false }),
-            Err(PoolError::Timeout(_)) => Err(sqlx::Error::PoolTimedOut),
+            Err(PoolError::Timeout(TimeoutType::Wait)) => Err(sqlx::Error::PoolTimedOut),
+            Err(PoolError::Timeout(_)) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
             Err(PoolError::Closed) => Err(sqlx::Error::PoolClosed),
             Err(PoolError::Backend(error)) => Err(error),
             Err(error) => Err(sqlx::Error::Configuration(error.into())),
@@ -106,21 +112,32 @@ impl Pooled {
 
 impl Drop for Pooled {
     fn drop(&mut self) {
-        let Some(mut object) = self.object.take() else { return };
-        let in_transaction = self.in_transaction;
+        let Some(object) = self.object.take() else { return };
+        let (mut untested, in_transaction) = (Untested(Some(object)), self.in_transaction);
         let test = async move {
+            let Some(conn) = untested.0.as_deref_mut() else { return };
             // Either one reads a half-read answer to its end first.
             let answer = async {
-                if in_transaction { object.execute("ROLLBACK").await.map(drop) } else { object.ping().await }
+                if in_transaction { conn.execute("ROLLBACK").await.map(drop) } else { conn.ping().await }
             };
-            let alive = matches!(tokio::time::timeout(TEST_TIMEOUT, answer).await, Ok(Ok(())));
-            if !alive {
-                drop(Object::take(object));
+            if matches!(tokio::time::timeout(TEST_TIMEOUT, answer).await, Ok(Ok(()))) {
+                drop(untested.0.take());
             }
         };
-        // Outside of the runtime, which no request and no job is, it would go back untested.
+        // Where there is no runtime, or none any more, the test is dropped and the connection closed.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             drop(runtime.spawn(test));
+        }
+    }
+}
+
+/// A connection that goes back only when it is taken out; otherwise it is closed, and the server ends what it had begun.
+struct Untested(Option<Object<Opener>>);
+
+impl Drop for Untested {
+    fn drop(&mut self) {
+        if let Some(object) = self.0.take() {
+            drop(Object::take(object));
         }
     }
 }

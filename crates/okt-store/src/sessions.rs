@@ -180,7 +180,7 @@ pub async fn rotate_refresh_token(
 pub async fn delete_expired_refresh_tokens(conn: &mut PgConnection, limit: i64) -> Result<u64> {
     let done = sqlx::query!(
         "DELETE FROM okt_system.refresh_tokens
-          WHERE hash IN (SELECT hash FROM okt_system.refresh_tokens WHERE expires_at < clock_timestamp()
+          WHERE hash IN (SELECT hash FROM okt_system.refresh_tokens WHERE expires_at < statement_timestamp()
                           LIMIT $1 FOR UPDATE SKIP LOCKED)",
         limit,
     )
@@ -196,7 +196,7 @@ pub async fn delete_expired(conn: &mut PgConnection, limit: i64) -> Result<u64> 
     let done = sqlx::query!(
         "DELETE FROM okt_system.sessions
           WHERE id IN (SELECT id FROM okt_system.sessions
-                        WHERE least(expires_at, revoked_at) < clock_timestamp() - interval '1 day'
+                        WHERE least(expires_at, revoked_at) < statement_timestamp() - interval '1 day'
                         LIMIT $1 FOR UPDATE SKIP LOCKED)",
         limit,
     )

@@ -81,7 +81,9 @@ pub(crate) async fn create(
 ) -> Result<Response, OAuthError> {
     api.oauth.register(&api, origin.address)?;
     let registered = api.app.register_client(&origin.into(), &document(&headers, &body)?).await?;
-    Ok((StatusCode::CREATED, Json(view(&issuer, registered))).into_response())
+    let view = view(&issuer, registered);
+    let location = [(header::LOCATION, view.registration_client_uri.clone())];
+    Ok((StatusCode::CREATED, location, Json(view)).into_response())
 }
 
 /// A client's registration.

@@ -102,16 +102,22 @@ impl App {
         Ok(tx.commit().await?)
     }
 
-    /// The client with this id, if there is one.
+    /// The client with this id, if there is one, as it is now.
     pub async fn find_client(&self, id: &str) -> Result<Option<OAuthClient>> {
-        Ok(self.known_client(id).await?.map(|found| found.client))
+        match self.kept_client(id).await? {
+            Some(found) if !found.stale => Ok(Some(found.client)),
+            // What the document said before is no help when it can't be read now: it may have been withdrawn.
+            _ => self.read_document(id).await,
+        }
     }
 
     /// The client that proves to be itself.
     pub async fn authenticate_client(&self, given: ClientCredentials<'_>) -> Result<OAuthClient, Refusal> {
         let unknown =
             || Refusal::new("invalid_client", "the client is not known, or did not prove who it is");
-        let found = self.known_client(given.id).await?.ok_or_else(unknown)?;
+        // By what is kept: whoever has something to exchange or revoke was here before. A document is read again when
+        // people are asked, so that strangers can't make us fetch here, and a document that is away stops nobody.
+        let found = self.kept_client(given.id).await?.ok_or_else(unknown)?;
         if found.client.auth_method != given.method {
             return Err(unknown());
         }
@@ -124,25 +130,21 @@ impl App {
         if proven { Ok(found.client) } else { Err(unknown()) }
     }
 
-    async fn known_client(&self, id: &str) -> Result<Option<Found>> {
-        if id.len() > 2000 || id.contains('\0') {
+    async fn kept_client(&self, id: &str) -> Result<Option<Found>> {
+        // PostgreSQL can't hold the character, so nobody is called that.
+        if id.contains('\0') {
             return Ok(None);
         }
         let mut conn = self.databases().acquire_system().await?;
         let found = oauth_clients::find(&mut conn, id).await?;
         conn.done();
-        match found {
-            Some(found) if !found.stale => Ok(Some(found)),
-            // What the document said before is no help when it can't be read now: it may have been withdrawn.
-            _ => self.read_document(id).await,
-        }
+        Ok(found)
     }
 
     /// Whether the token manages this client.
     async fn managed(&self, id: &str, token: &str) -> Result<(Found, opaque::Hash)> {
         let hash = opaque::parse(Prefix::ClientRegistration, token).ok_or(UNMANAGED)?;
-        let mut conn = self.databases().acquire_system().await?;
-        let found = oauth_clients::find(&mut conn, id).await?.ok_or(UNMANAGED)?;
+        let found = self.kept_client(id).await?.ok_or(UNMANAGED)?;
         let theirs = found.registration.as_deref().is_some_and(|kept| kept.ct_eq(hash.as_bytes()).into());
         if theirs { Ok((found, hash)) } else { Err(UNMANAGED) }
     }

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use okt_auth::oauth::{Metadata, Registration};
-use okt_model::{Error, Result};
+use okt_model::{Error, OAuthClient, Result};
 use okt_providers::{GuardedClient, Request, Response, Timeouts};
-use okt_store::oauth_clients::{self, Found, NewClient};
+use okt_store::oauth_clients::{self, NewClient};
 use serde_json::Value;
 use url::Url;
 
 use super::clients::described;
 use crate::App;
 
+/// How long somebody waits for a turn.
+const PATIENCE: Duration = Duration::from_secs(3);
 const LIMIT: u64 = 64 * 1024;
 const TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_secs(5),
@@ -25,10 +27,10 @@ const USUAL: Duration = Duration::from_hours(1);
 impl App {
     /// The client whose id is the address of its document; `None` when it is none, or can't be read right now. What
     /// went wrong is never remembered, so a mended document works at once.
-    pub(super) async fn read_document(&self, id: &str) -> Result<Option<Found>> {
+    pub(super) async fn read_document(&self, id: &str) -> Result<Option<OAuthClient>> {
         let (true, Some(web)) = (is_document(id), self.web()) else { return Ok(None) };
         // Strangers make us fetch; a few at a time will do.
-        let Ok(_turn) = self.documents().try_acquire() else {
+        let Ok(Ok(_turn)) = tokio::time::timeout(PATIENCE, self.documents().acquire()).await else {
             return Err(Error::Overloaded("too many descriptions of clients are being read"));
         };
         let (metadata, fresh_for) = match fetch(web, id).await {
@@ -44,13 +46,13 @@ impl App {
         let mut conn = self.databases().acquire_system().await?;
         let client = oauth_clients::put(&mut conn, &new).await?;
         conn.done();
-        Ok(Some(Found { client, secret: None, registration: None, stale: false }))
+        Ok(Some(client))
     }
 }
 
 /// An https address with a path and nothing that could be read in two ways.
 fn is_document(id: &str) -> bool {
-    let Ok(url) = Url::parse(id) else { return false };
+    let (true, Ok(url)) = (id.len() <= 500, Url::parse(id)) else { return false };
     id == url.as_str()
         && url.scheme() == "https"
         && url.path() != "/"

@@ -165,7 +165,7 @@ const MUTATIONS: &[Mutation] = &[
     ("iat missing", |d| remove(&mut d.claims, "iat")),
     ("iat a text", |d| d.claims["iat"] = json!(NOW.to_string())),
     ("claims that are no object", |d| d.claims = json!([])),
-    ("too long", |d| d.claims["pad"] = json!("x".repeat(4096))),
+    ("too long", |d| d.claims["pad"] = json!("x".repeat(8192))),
     // Who signed it, and what became of it.
     ("another secret", |d| d.secret = b"a secret that is none of ours, 32 bytes"),
     ("an empty secret", |d| d.secret = b""),

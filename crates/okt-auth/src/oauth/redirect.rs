@@ -30,6 +30,8 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
         ("https", Some(Host::Domain(host))) if is_public_suffix(host) => {
             Some("must not be a suffix under which anybody can have a name")
         }
+        // A page's policy can't name one, so the answer would not arrive.
+        ("https", Some(Host::Ipv6(_))) => Some("must not be an IPv6 address other than [::1]"),
         ("https", Some(_)) => None,
         _ => Some("must be https, or http to 127.0.0.1, [::1] or localhost"),
     }
@@ -130,6 +132,7 @@ mod tests {
             "https://app.example.org/\ncallback",
             "https://äpp.example.org/callback",
             "https://github.io/callback",
+            "https://[2001:db8::1]/callback",
             "https://co.uk/callback",
             "javascript:alert(1)",
             "data:text/html,hello",

@@ -19,7 +19,8 @@ CREATE TABLE okt_system.oauth_clients (
     -- A document is read again after this; null for a registration.
     stale_at          timestamptz
 );
-CREATE INDEX oauth_clients_unused_idx ON okt_system.oauth_clients (coalesce(authorized_at, created_at));
+CREATE INDEX oauth_clients_never_let_in_idx ON okt_system.oauth_clients (created_at) WHERE authorized_at IS NULL;
+CREATE INDEX oauth_clients_authorized_at_idx ON okt_system.oauth_clients (authorized_at);
 
 -- An authorization that a person has been asked for. What they decide on is what is kept here, not what their browser
 -- sends with the decision.

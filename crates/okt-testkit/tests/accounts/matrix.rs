@@ -66,6 +66,11 @@ fn body(line: &Line, about: &About) -> Option<Value> {
     })
 }
 
+fn takes_a_form(line: &Line) -> bool {
+    let forms = ["authorize", "authorize/login", "token", "revoke"];
+    line.method == Method::POST && forms.iter().any(|end| line.path == format!("/api/v1/oauth/{end}"))
+}
+
 fn path(line: &Line, about: &About) -> String {
     let nothing = RepositoryId::mint().to_string();
     let path = line.path.replace("{userID}", &about.user.to_string()).replace("{path}", "mcp");
@@ -125,9 +130,13 @@ async fn ask(service: &TestService, line: &Line, about: &About, token: Option<St
     if let Some(token) = token {
         request = request.bearer_auth(token);
     }
-    if let Some(body) = body(line, about) {
-        request = request.json(&body);
-    }
+    request = match body(line, about) {
+        Some(body) if takes_a_form(line) => {
+            request.header("content-type", "application/x-www-form-urlencoded").body(format!("said={body}"))
+        }
+        Some(body) => request.json(&body),
+        None => request,
+    };
     let answer = Answer::of(request).await;
     assert!(!answer.status.is_server_error(), "{} {}: {answer:?}", line.method, line.path);
     answer.status.as_u16()

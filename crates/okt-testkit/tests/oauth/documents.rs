@@ -381,16 +381,31 @@ async fn a_document_that_changed_or_went_away_counts_as_it_is_now() {
     stays(&Browser::default().ask(&service, &request(&id, "read")).await, 400);
     assert_eq!(count(&service, CLIENTS).await, 1, "the same client");
 
-    // Withdrawn: what was kept of it is no help.
+    // Withdrawn: nobody is asked any more. Who was let in before goes on, because a document that is away for a moment
+    // must not end what people gave.
     sql(&service, forget).await;
     site.answer("410 Gone", "", "");
-    let refused = exchange(&service, &id, &code).await;
-    assert_eq!((refused.status.as_u16(), error(&refused).as_str()), (401, "invalid_client"));
+    stays(&Browser::default().ask(&service, &request(&id, "read")).await, 400);
+    assert_eq!(exchange(&service, &id, &code).await.status, 200);
     site.serve(&site.document(), "max-age=300");
     assert_eq!(
-        exchange(&service, &id, &code).await.status,
+        Browser::default().ask(&service, &request(&id, "read")).await.status,
         200,
-        "it was not used up, and the failure not kept"
+        "the failure is not kept"
     );
     assert_eq!(given(&service).await, (1, 1));
+}
+
+/// Strangers must not decide what we fetch: a request for tokens with an id that nobody knows costs a look-up.
+#[tokio::test]
+async fn a_request_for_tokens_reads_no_document() {
+    let Some(certificates) = trusting(a_request_for_tokens_reads_no_document) else {
+        return;
+    };
+    let site = Site::start(&certificates);
+    let service = site.service().await;
+    site.serve(&site.document(), "max-age=300");
+    let refused = exchange(&service, &site.id(), "oktc_nothing").await;
+    assert_eq!((refused.status.as_u16(), error(&refused).as_str()), (401, "invalid_client"));
+    assert_eq!(count(&service, CLIENTS).await, 0);
 }

@@ -8,7 +8,7 @@ use okt_http::Guard;
 use okt_model::{GrantId, RepositoryId, TokenId};
 use okt_testkit::accounts::{KEYS, PASSWORD, count, give, post, register, send, tables_with, take};
 use okt_testkit::client::Answer;
-use okt_testkit::oauth::{AUTHORIZE, Browser, PageForm, parameter, request, tokens};
+use okt_testkit::oauth::{AUTHORIZE, Browser, PageForm, client, parameter, request, tokens};
 use okt_testkit::served::TestService;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -454,4 +454,36 @@ async fn no_secret_that_was_issued_can_be_read_in_the_database() {
     }
     println!("{} secrets issued, none of them in any table", secrets.len());
     assert!(!tables_with(service, &id).await.is_empty(), "the search finds what is there");
+}
+
+/// The page says what a client may see; an address is not part of `fact:read`.
+#[tokio::test]
+async fn a_client_sees_its_persons_account_only_if_that_was_given() {
+    let service = TestService::product(&[]).await;
+    let ada = register(&service, "ada").await;
+    let client = client(&service).await;
+    for (scope, sees) in [("fact:read", false), ("mcp", false), ("user:read", true), ("read", true)] {
+        let tokens = tokens(&service, &client, &ada.email, scope).await;
+        for path in ["/api/v1/users/me".to_owned(), format!("/api/v1/users/{}", ada.id)] {
+            let profile = service.get_as(tokens["access_token"].as_str().unwrap(), &path).await.json();
+            assert_eq!(profile["id"], ada.id.to_string(), "{scope}");
+            assert_eq!(profile.get("email").is_some(), sees, "{scope} {profile}");
+            assert_eq!(profile.get("system_roles").is_some(), sees, "{scope} {profile}");
+        }
+    }
+}
+
+/// Told to ask for a scope that it has, a client would ask its person again and again.
+#[tokio::test]
+async fn a_person_who_may_not_is_no_matter_of_scope() {
+    let service = TestService::product(&[]).await;
+    register(&service, "admin").await;
+    let bob = register(&service, "bob").await;
+    let client = client(&service).await;
+    for (scope, challenged) in [("fact:read", true), ("user:read", false)] {
+        let tokens = tokens(&service, &client, &bob.email, scope).await;
+        let refused = service.get_as(tokens["access_token"].as_str().unwrap(), "/api/v1/admin/users").await;
+        assert_eq!(refused.status, 403);
+        assert_eq!(refused.header("www-authenticate").contains("insufficient_scope"), challenged, "{scope}");
+    }
 }

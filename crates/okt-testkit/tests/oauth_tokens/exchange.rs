@@ -172,6 +172,7 @@ async fn a_second_valid_use_of_a_code_is_refused_and_ends_what_the_first_gave() 
     }
     assert_eq!(audited(service, "grant.code_reused").await, 1);
     refused(&scene.exchange(&code).await, "invalid_grant");
+    assert_eq!(audited(service, "grant.code_reused").await, 1, "recorded once");
     assert_eq!(
         me(service, &bystander.access).await,
         200,

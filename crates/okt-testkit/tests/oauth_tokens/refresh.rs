@@ -118,6 +118,19 @@ async fn a_wider_scope_is_refused_and_the_token_stays_good() {
 }
 
 #[tokio::test]
+async fn a_stolen_token_ends_the_grant_whatever_it_is_asked_for() {
+    for (field, value) in [("scope", "read mcp"), ("resource", "https://elsewhere.example")] {
+        let scene = Scene::new().await;
+        let first = scene.pair().await;
+        let second = Pair::of(&scene.refresh(&first.refresh).await);
+        let third = Pair::of(&scene.refresh(&second.refresh).await);
+        let form = with(&refresh_form(&scene.client, &first.refresh), field, value);
+        refused(&ask(&scene.service, &form).await, "invalid_grant");
+        assert_eq!(me(&scene.service, &third.access).await, 401, "{field}");
+    }
+}
+
+#[tokio::test]
 async fn a_lost_reply_is_made_good_for_ten_seconds() {
     let scene = Scene::new().await;
     let first = scene.pair().await;

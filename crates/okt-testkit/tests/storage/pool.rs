@@ -253,7 +253,10 @@ async fn transactions_aborted_at_any_point_are_done_or_undone_and_never_left_ope
         while started.elapsed() < point {
             std::hint::spin_loop();
         }
-        task.abort();
+        // One in ten may finish, however busy the machine is.
+        if number % 10 != 9 {
+            task.abort();
+        }
         assert_within_the_limit(&databases);
         match task.await {
             Ok(()) => finished.push(number),
