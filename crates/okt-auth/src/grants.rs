@@ -205,27 +205,29 @@ mod tests {
         }
     }
 
-    /// Holds an optimised build to its promise of a microsecond; an unoptimised one only to not being absurd.
+    /// Builds of this crate are optimised in every profile, so the bar is the real one. The best of several rounds: what
+    /// else the machine does is not what is measured.
     #[test]
-    fn a_check_takes_at_most_a_microsecond_when_optimised() {
-        const CHECKS: u32 = 1_000_000;
+    fn a_check_takes_at_most_a_microsecond() {
+        const CHECKS: u32 = 200_000;
         let repositories: Vec<_> = (0..100_000).map(|_| RepositoryId::mint()).collect();
         let grants =
             Grants::new(repositories.iter().map(|id| (Domain::Repository(*id), Role::Curator)), true);
         let narrow = Narrow { permissions: PermissionSet::ALL, repositories: None };
         let asked: Vec<_> = everything().collect();
-        let mut allowed = 0_u32;
-        let start = Instant::now();
-        for check in 0..CHECKS as usize {
-            // A prime stride, so that neither cache nor branch predictor sees a pattern.
-            let domain = Domain::Repository(repositories[check * 7919 % repositories.len()]);
-            let decision = grants.decide(domain, asked[check % asked.len()], Some(&narrow));
-            allowed += u32::from(decision == Decision::Allowed);
-        }
-        let each = start.elapsed() / CHECKS;
-        println!("{} ns per check, {allowed} allowed", each.as_nanos());
-        assert!(allowed > 0 && allowed < CHECKS);
-        let limit = if cfg!(debug_assertions) { 20_000 } else { 1_000 };
-        assert!(each.as_nanos() <= limit, "{each:?} per check");
+        let round = || {
+            let (mut allowed, start) = (0_u32, Instant::now());
+            for check in 0..CHECKS as usize {
+                // A prime stride, so that neither cache nor branch predictor sees a pattern.
+                let domain = Domain::Repository(repositories[check * 7919 % repositories.len()]);
+                let decision = grants.decide(domain, asked[check % asked.len()], Some(&narrow));
+                allowed += u32::from(decision == Decision::Allowed);
+            }
+            assert!(allowed > 0 && allowed < CHECKS);
+            start.elapsed() / CHECKS
+        };
+        let best = (0..5).map(|_| round()).min().unwrap();
+        println!("{} ns per check", best.as_nanos());
+        assert!(best.as_nanos() <= 1000, "{best:?} per check");
     }
 }

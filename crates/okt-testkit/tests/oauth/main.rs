@@ -8,6 +8,7 @@ mod documents;
 mod forms;
 mod management;
 mod pages;
+mod promises;
 mod registration;
 
 use okt_testkit::accounts::{PASSWORD, count};
