@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
+use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, crypto, encode};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use okt_model::{GrantId, SessionId, TokenId, UserId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -141,10 +142,8 @@ impl Tokens {
         let (message, signature) = token.rsplit_once('.')?;
         let (header, claims) = message.split_once('.')?;
         let key = self.keys.iter().find(|key| key.header(kind) == header)?;
-        let signed = crypto::verify(signature, message.as_bytes(), &key.decoding, Algorithm::HS256);
-        if !signed.unwrap_or(false) {
-            return None;
-        }
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        hmac::verify(&key.verifying, message.as_bytes(), &signature).ok()?;
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()
     }
 }
@@ -171,7 +170,7 @@ enum Kind {
 struct Key {
     id: String,
     encoding: EncodingKey,
-    decoding: DecodingKey,
+    verifying: hmac::Key,
     /// The encoded headers of our tokens.
     session: String,
     access: String,
@@ -184,7 +183,7 @@ impl Key {
         let mut key = Self {
             id: digest[..8].iter().fold(String::new(), |id, byte| format!("{id}{byte:02x}")),
             encoding: EncodingKey::from_secret(secret),
-            decoding: DecodingKey::from_secret(secret),
+            verifying: hmac::Key::new(hmac::HMAC_SHA256, secret),
             session: String::new(),
             access: String::new(),
         };

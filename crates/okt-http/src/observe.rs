@@ -1,20 +1,15 @@
 //! Request id, span, metrics and security headers: what is the same for every request and every answer.
 
-use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request};
 use axum::response::{IntoResponse, Response};
-use axum::routing::Route;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use metrics::{Counter, Histogram};
-use tower::{Layer, Service, ServiceExt};
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -97,70 +92,50 @@ pub fn current_request_id() -> String {
     CURRENT.try_with(|request| request.id().to_owned()).unwrap_or_default()
 }
 
-/// Puts [`observe`] around a route. A service of its own instead of `from_fn`, because it is around every request: that
-/// boxes and moves each of them twice as often.
-#[derive(Clone)]
-pub(crate) struct Observed(pub(crate) Arc<Edge>);
-
-#[derive(Clone)]
-pub(crate) struct Observe {
-    edge: Arc<Edge>,
-    meters: Arc<Meters>,
-    route: Route,
-}
-
 /// The meters of one route, looked up once: their names are made of several texts.
 #[derive(Default)]
-struct Meters(RwLock<Vec<(&'static str, StatusCode, Counter, Histogram)>>);
+pub(crate) struct Meters(RwLock<Vec<Meter>>);
+
+struct Meter {
+    method: &'static str,
+    status: StatusCode,
+    /// The same for all but those who answer for no route.
+    route: String,
+    total: Counter,
+    duration: Histogram,
+}
 
 impl Meters {
     fn count(&self, request: &RequestId, status: StatusCode, elapsed: Duration) {
-        let method = request.method();
+        let (method, route) = (request.method(), request.route());
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, _, total, duration)) =
-            known.iter().find(|(of, with, ..)| *of == method && *with == status)
-        {
-            total.increment(1);
-            duration.record(elapsed);
+        let meter =
+            known.iter().find(|meter| meter.method == method && meter.status == status && meter.route == route);
+        if let Some(meter) = meter {
+            meter.total.increment(1);
+            meter.duration.record(elapsed);
             return;
         }
         drop(known);
-        let (route, code) = (request.route().to_owned(), status.as_str().to_owned());
+        let (route, code) = (route.to_owned(), status.as_str().to_owned());
         let total = metrics::counter!("okt_http_requests_total",
             "method" => method, "route" => route.clone(), "status" => code);
-        let duration =
-            metrics::histogram!("okt_http_request_duration_seconds", "method" => method, "route" => route);
+        let duration = metrics::histogram!("okt_http_request_duration_seconds",
+            "method" => method, "route" => route.clone());
         total.increment(1);
         duration.record(elapsed);
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        known.push((method, status, total, duration));
+        known.push(Meter { method, status, route, total, duration });
     }
 }
 
-impl Layer<Route> for Observed {
-    type Service = Observe;
-
-    fn layer(&self, route: Route) -> Observe {
-        Observe { edge: Arc::clone(&self.0), meters: Arc::default(), route }
-    }
-}
-
-impl Service<Request> for Observe {
-    type Response = Response;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request) -> Self::Future {
-        let Self { edge, meters, route } = self.clone();
-        Box::pin(async move { Ok(observe(&edge, &meters, request, route).await) })
-    }
-}
-
-async fn observe(edge: &Edge, meters: &Meters, mut request: Request, next: Route) -> Response {
+/// Around everything that answers a request.
+pub(crate) async fn observe<F: Future<Output = Response>>(
+    edge: &Edge,
+    meters: &Meters,
+    mut request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response {
     let id = RequestId::of(&request);
     // For traces and for fine logs. Every line of the log names the request without it, see [`current_request`].
     let span = tracing::debug_span!(
@@ -176,10 +151,9 @@ async fn observe(edge: &Edge, meters: &Meters, mut request: Request, next: Route
     span.in_scope(|| tracing::trace!(path = request.uri().path(), "asked"));
     let started = Instant::now();
     // What a panic leaves half done belongs to the request and goes with it.
-    let answer = AssertUnwindSafe(next.oneshot(request)).catch_unwind();
+    let answer = AssertUnwindSafe(async { answer(request).await }).catch_unwind();
     let mut response = match id.clone().scope(answer).instrument(span.clone()).await {
-        Ok(Ok(response)) => response,
-        Ok(Err(never)) => match never {},
+        Ok(response) => response,
         // What happened was logged by the panic hook; the payload is for it alone.
         Err(_) => {
             let problem = || Problem::new(Code::Internal, "internal error").into_response();

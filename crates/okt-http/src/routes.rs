@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use futures_util::future::BoxFuture;
 use http::StatusCode;
 use http::request::Parts;
 use okt_model::Permission;
@@ -23,7 +24,7 @@ use utoipa::openapi::{Content, OpenApi, Ref, RefOr};
 use utoipa_axum::router::UtoipaMethodRouter;
 
 use crate::edge::{Door, Edge, Guarded, Principal};
-use crate::observe::Observed;
+use crate::observe::{Meters, observe};
 use crate::problem::{Code, Problem};
 
 /// Who may pass a line of the table.
@@ -98,7 +99,8 @@ impl<S: Gate> Routes<S> {
     )]
     pub fn at(mut self, guard: Guard, (schemas, mut paths, methods): UtoipaMethodRouter<S>) -> Self {
         let path = document(guard, &mut paths, &mut self.lines);
-        let door = Door { edge: Arc::clone(&self.edge), gate: self.gate.clone(), guard };
+        let (edge, gate) = (Arc::clone(&self.edge), self.gate.clone());
+        let door = Door { edge, gate, guard, meters: Meters::default() };
         self.router = self.router.route(&path, methods.layer(Guarded(Arc::new(door))));
         self.openapi.paths.merge(paths);
         self.openapi.components.get_or_insert_default().schemas.extend(schemas);
@@ -115,17 +117,27 @@ impl<S: Gate> Routes<S> {
 
     /// Puts the layers around the table.
     pub fn into_service(self) -> Served {
-        let router = self
-            .router
-            .fallback(async || Problem::new(Code::NotFound, "there is nothing at this address"))
-            .method_not_allowed_fallback(async || {
-                Problem::new(Code::MethodNotAllowed, "the address exists, but not with this method")
-            })
-            .layer(Observed(Arc::clone(&self.edge)))
-            .with_state(self.gate);
+        let nothing = refusal(&self.edge, Code::NotFound, "there is nothing at this address");
+        let not_so =
+            refusal(&self.edge, Code::MethodNotAllowed, "the address exists, but not with this method");
+        let router = self.router.fallback(nothing).method_not_allowed_fallback(not_so).with_state(self.gate);
         // Outside of the router, because a layer inside of it runs only after the path was matched.
         let trimmed = NormalizePathLayer::trim_trailing_slash().layer(router);
         Served(BoxCloneSyncService::new(trimmed))
+    }
+}
+
+/// What is said where no line of the table answers.
+fn refusal(
+    edge: &Arc<Edge>,
+    code: Code,
+    detail: &'static str,
+) -> impl Fn(Request) -> BoxFuture<'static, Response> + Clone + Send + Sync + 'static {
+    let (edge, meters) = (Arc::clone(edge), Arc::<Meters>::default());
+    move |request| {
+        let (edge, meters) = (Arc::clone(&edge), Arc::clone(&meters));
+        let answer = move |_| async move { Problem::new(code, detail).into_response() };
+        Box::pin(async move { observe(&edge, &meters, request, answer).await })
     }
 }
 
