@@ -109,8 +109,9 @@ impl Meters {
     fn count(&self, request: &RequestId, status: StatusCode, elapsed: Duration) {
         let (method, route) = (request.method(), request.route());
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let meter =
-            known.iter().find(|meter| meter.method == method && meter.status == status && meter.route == route);
+        let meter = known
+            .iter()
+            .find(|meter| meter.method == method && meter.status == status && meter.route == route);
         if let Some(meter) = meter {
             meter.total.increment(1);
             meter.duration.record(elapsed);
@@ -152,14 +153,12 @@ pub(crate) async fn observe<F: Future<Output = Response>>(
     let started = Instant::now();
     // What a panic leaves half done belongs to the request and goes with it.
     let answer = AssertUnwindSafe(async { answer(request).await }).catch_unwind();
-    let mut response = match id.clone().scope(answer).instrument(span.clone()).await {
-        Ok(response) => response,
-        // What happened was logged by the panic hook; the payload is for it alone.
-        Err(_) => {
-            let problem = || Problem::new(Code::Internal, "internal error").into_response();
-            CURRENT.sync_scope(id.clone(), problem)
-        }
-    };
+    let answered = id.clone().scope(answer).instrument(span.clone()).await;
+    // What happened was logged by the panic hook; the payload is for it alone.
+    let mut response = answered.unwrap_or_else(|_| {
+        let problem = || Problem::new(Code::Internal, "internal error").into_response();
+        CURRENT.sync_scope(id.clone(), problem)
+    });
     let (status, elapsed) = (response.status(), started.elapsed());
     if !span.is_disabled() {
         span.record("status", status.as_u16());
