@@ -186,17 +186,21 @@ impl App {
         }
         let name = change.name.map(checked_name).transpose()?;
         let email = change.email.map(Email::parse).transpose()?;
-        let own = users::find(&mut *self.databases().acquire_system().await?, id).await?;
-        let own = own.ok_or(Error::NotFound("user"))?;
-        let moves = email.as_ref().is_some_and(|email| email.as_str() != own.email);
-        if moves && id == caller.user() && (self.is_public() || change.password.is_some()) {
-            let password = change.password.unwrap_or_default();
-            self.check_password(origin, &own.email, password).await.map_err(|error| match error {
-                Error::Unauthenticated(_) => {
-                    Error::invalid("password", "must be your password, to change your e-mail address")
-                }
-                error => error,
-            })?;
+        if let Some(email) = &email
+            && id == caller.user()
+            && (self.is_public() || change.password.is_some())
+        {
+            let own = users::find(&mut *self.databases().acquire_system().await?, id).await?;
+            let own = own.ok_or(Error::NotFound("user"))?;
+            if email.as_str() != own.email {
+                let password = change.password.unwrap_or_default();
+                self.check_password(origin, &own.email, password).await.map_err(|error| match error {
+                    Error::Unauthenticated(_) => {
+                        Error::invalid("password", "must be your password, to change your e-mail address")
+                    }
+                    error => error,
+                })?;
+            }
         }
         let mut tx = self.databases().begin_system().await?;
         let user = users::update(&mut tx, id, name, email.as_ref()).await?.ok_or(Error::NotFound("user"))?;

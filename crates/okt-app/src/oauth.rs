@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use okt_model::Error;
 
-pub use authorize::{Answer, Asking, Choice, Param, Params, Question, Unanswerable};
+pub use authorize::{Answer, Asking, Choice, PATIENCE, Param, Params, Question, Unanswerable};
 pub use clients::{ClientCredentials, Registered};
 pub use tokens::{CodeExchange, IssuedTokens};
 
@@ -31,6 +31,11 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
+}
+
+/// A description without the characters that the standard does not allow in one.
+pub fn plain(description: &str) -> String {
+    description.chars().filter(|c| matches!(c, ' '..='!' | '#'..='[' | ']'..='~')).collect()
 }
 
 /// What tokens can be for (RFC 8707): the service itself, which is what they are for unless something else is asked

@@ -70,6 +70,11 @@ impl Scope {
         words.into_iter().map(word).collect::<Result<_, _>>().map(Self)
     }
 
+    /// As it was kept. With a word that no release of ours knows any more it allows nothing.
+    pub fn kept(words: &[String]) -> Self {
+        Self::of(words.iter().map(String::as_str)).unwrap_or_default()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

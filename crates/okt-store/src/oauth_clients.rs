@@ -173,8 +173,7 @@ impl From<Row> for Found {
                 uri: row.uri,
                 redirect_uris: row.redirect_uris,
                 grant_types: row.grant_types,
-                // A word that no release of ours knows any more allows nothing.
-                scope: row.scope.map(|words| Scope::of(words.iter().map(String::as_str)).unwrap_or_default()),
+                scope: row.scope.map(|words| Scope::kept(&words)),
                 auth_method: row.auth_method,
                 created_at: row.created_at,
             },

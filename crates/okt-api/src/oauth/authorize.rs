@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use okt_app::oauth::{Answer, Asking, Choice, Param, Params, Question, Unanswerable};
+use okt_app::oauth::{Answer, Asking, Choice, PATIENCE, Param, Params, Question, Unanswerable};
 use okt_auth::oauth::{FormToken, Step};
 use okt_config::Secret;
 use okt_http::{Code, Form, Problem};
@@ -16,8 +16,6 @@ use super::Issuer;
 use super::page::{self, Again};
 use crate::Api;
 use crate::auth::Caught;
-
-const SECONDS: u64 = 600;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -296,9 +294,10 @@ fn with_cookie(mut response: Response, issuer: &Issuer, secret: Option<Secret>) 
     let Some(secret) = secret else { return response };
     let https = issuer.is_https();
     let text = format!(
-        "{}={}; Path=/; Max-Age={SECONDS}; HttpOnly; SameSite=Lax{}",
+        "{}={}; Path=/; Max-Age={}; HttpOnly; SameSite=Lax{}",
         cookie_name(https),
         secret.expose(),
+        PATIENCE.as_secs(),
         if https { "; Secure" } else { "" }
     );
     if let Ok(mut text) = HeaderValue::from_str(&text) {

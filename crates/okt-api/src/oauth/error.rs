@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use okt_app::oauth::Refusal;
+use okt_app::oauth::{Refusal, plain};
 use okt_http::{Json, Problem};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -67,9 +67,4 @@ impl IntoResponse for OAuthError {
         }
         response
     }
-}
-
-/// The characters that the standard allows in a description.
-fn plain(text: &str) -> String {
-    text.chars().filter(|c| matches!(c, ' '..='!' | '#'..='[' | ']'..='~')).collect()
 }

@@ -63,7 +63,7 @@ pub async fn revoke(
 
 impl From<OAuthGrant> for GrantView {
     fn from(grant: OAuthGrant) -> Self {
-        let scope = Scope::of(grant.scope.iter().map(String::as_str)).unwrap_or_default();
+        let scope = Scope::kept(&grant.scope);
         Self {
             id: grant.id.uuid(),
             client_id: grant.client_id,

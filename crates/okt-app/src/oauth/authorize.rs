@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use okt_auth::oauth;
-use okt_auth::opaque::{self, Prefix};
+use okt_auth::opaque::{self, Hash, Prefix};
 use okt_config::Secret;
 use okt_model::{
     AuthorizationId, Domain, GrantId, OAuthClient, RepositoryId, Result, Role, Scope, SessionId, User, UserId,
@@ -13,12 +13,12 @@ use okt_store::oauth_requests::{self, Asked, Open};
 use okt_store::{Connection, oauth_grants, roles, sessions, users};
 use url::Url;
 
-use super::{Refusal, resource};
+use super::{Refusal, plain, resource};
 use crate::audit::{Actor, record};
 use crate::{App, Origin};
 
 /// How long a person may think, and how long a browser in which they signed in is remembered.
-const PATIENCE: Duration = Duration::from_mins(10);
+pub const PATIENCE: Duration = Duration::from_mins(10);
 
 /// The parameters of a request, as they came: a name may be there more than once.
 pub struct Params(pub Vec<(String, String)>);
@@ -167,7 +167,7 @@ impl App {
         id: AuthorizationId,
         browser: Option<&str>,
     ) -> Result<Question, Unanswerable> {
-        let open = self.open(id, browser).await?;
+        let open = self.open(id, &known(browser)?).await?;
         let client = self.find_client(&open.asked.client_id).await?.ok_or_else(over)?;
         let mut conn = self.databases().acquire_system().await?;
         Ok(question(&mut conn, open, client).await?)
@@ -183,8 +183,8 @@ impl App {
         email: &str,
         password: &str,
     ) -> Result<Secret, Unanswerable> {
-        let before = browser.and_then(|raw| opaque::parse(Prefix::Browser, raw)).ok_or_else(over)?;
-        self.open(id, browser).await?;
+        let before = known(browser)?;
+        self.open(id, &before).await?;
         let user = self.check_password(origin, email, password).await?;
         let (secret, hash) = opaque::mint(Prefix::Browser)?;
         let mut tx = self.databases().begin_system().await?;
@@ -206,8 +206,8 @@ impl App {
         browser: Option<&str>,
         choice: Choice,
     ) -> Result<Answer, Unanswerable> {
-        let hash = browser.and_then(|raw| opaque::parse(Prefix::Browser, raw)).ok_or_else(over)?;
-        let open = self.open(id, browser).await?;
+        let hash = known(browser)?;
+        let open = self.open(id, &hash).await?;
         let (Some(user), asked) = (open.user, open.asked) else { return Err(over()) };
         let state = asked.state.as_deref();
         let mut tx = self.databases().begin_system().await?;
@@ -242,11 +242,15 @@ impl App {
         Ok(Answer(answer_url(redirect_uri, &parameters)))
     }
 
-    async fn open(&self, id: AuthorizationId, browser: Option<&str>) -> Result<Open, Unanswerable> {
-        let hash = browser.and_then(|raw| opaque::parse(Prefix::Browser, raw)).ok_or_else(over)?;
+    async fn open(&self, id: AuthorizationId, browser: &Hash) -> Result<Open, Unanswerable> {
         let mut conn = self.databases().acquire_system().await?;
-        oauth_requests::find_open(&mut conn, id, hash.as_bytes()).await?.ok_or_else(over)
+        oauth_requests::find_open(&mut conn, id, browser.as_bytes()).await?.ok_or_else(over)
     }
+}
+
+/// The browser by its secret, which it must have to answer anything.
+fn known(browser: Option<&str>) -> Result<Hash, Unanswerable> {
+    browser.and_then(|raw| opaque::parse(Prefix::Browser, raw)).ok_or_else(over)
 }
 
 /// Where the answer goes: what was asked for if it was registered, or the one that was registered if nothing was.
@@ -279,12 +283,10 @@ fn asked(issuer: &str, params: &Params, client: &OAuthClient, redirect_uri: &str
     if params.once("code_challenge_method")? != Some("S256") {
         return Err(Refusal::new("invalid_request", "code_challenge_method: must be S256"));
     }
-    let scope = match params.once("scope")?.map(Scope::parse) {
-        None => client.scope.clone().unwrap_or_else(Scope::usual),
-        Some(Ok(scope)) if scope.is_empty() => client.scope.clone().unwrap_or_else(Scope::usual),
-        Some(Ok(scope)) => scope,
-        Some(Err(_)) => return Err(Refusal::new("invalid_scope", "scope: a word of it is not known")),
-    };
+    let scope = params.once("scope")?.map(Scope::parse).transpose();
+    let scope = scope.map_err(|_| Refusal::new("invalid_scope", "scope: a word of it is not known"))?;
+    let scope = scope.filter(|scope| !scope.is_empty()).or_else(|| client.scope.clone());
+    let scope = scope.unwrap_or_else(Scope::usual);
     if client.scope.as_ref().is_some_and(|most| !scope.is_within(most)) {
         return Err(Refusal::new("invalid_scope", "scope: more than the client registered for"));
     }
@@ -312,7 +314,7 @@ async fn question(conn: &mut Connection, open: Open, client: OAuthClient) -> Res
         id: open.id,
         client,
         redirect_uri: open.asked.redirect_uri,
-        scope: Scope::of(open.asked.scope.iter().map(String::as_str)).unwrap_or_default(),
+        scope: Scope::kept(&open.asked.scope),
         resource: open.asked.resource,
         person,
     })
@@ -339,9 +341,7 @@ fn refusal_url(
     error: &str,
     description: &str,
 ) -> String {
-    // The characters that the standard allows.
-    let description: String =
-        description.chars().filter(|c| matches!(c, ' '..='!' | '#'..='[' | ']'..='~')).collect();
+    let description = plain(description);
     let parameters = [
         ("error", Some(error)),
         ("error_description", Some(description.as_str())),

@@ -57,7 +57,7 @@ impl App {
         id: &str,
         token: &str,
     ) -> Result<Registered, Refusal> {
-        let (found, _) = self.managed(id, token).await?;
+        let (found, before) = self.managed(id, token).await?;
         let client = found.client;
         let metadata = Metadata {
             name: client.name,
@@ -67,7 +67,7 @@ impl App {
             scope: client.scope,
             auth_method: client.auth_method,
         };
-        self.rewrite(origin, id, token, &metadata, None).await
+        self.rewrite(origin, id, &before, &metadata, None).await
     }
 
     /// Changes the registration; what came of it before stays.
@@ -78,7 +78,7 @@ impl App {
         token: &str,
         document: &Value,
     ) -> Result<Registered, Refusal> {
-        let (found, _) = self.managed(id, token).await?;
+        let (found, before) = self.managed(id, token).await?;
         if document["client_id"].as_str().is_some_and(|given| given != id) {
             return Err(Refusal::new("invalid_client_metadata", "client_id: can't be changed"));
         }
@@ -88,7 +88,7 @@ impl App {
             let description = "token_endpoint_auth_method: can't be changed; register anew";
             return Err(Refusal::new("invalid_client_metadata", description));
         }
-        self.rewrite(origin, id, token, &metadata, Some("client.updated")).await
+        self.rewrite(origin, id, &before, &metadata, Some("client.updated")).await
     }
 
     /// Deletes the registration and ends all that came of it.
@@ -153,11 +153,10 @@ impl App {
         &self,
         origin: &Origin,
         id: &str,
-        token: &str,
+        before: &opaque::Hash,
         metadata: &Metadata,
         action: Option<&'static str>,
     ) -> Result<Registered, Refusal> {
-        let before = opaque::parse(Prefix::ClientRegistration, token).ok_or(UNMANAGED)?;
         let (management, registration) = opaque::mint(Prefix::ClientRegistration)?;
         let words = metadata.scope.as_ref().map(okt_model::Scope::words);
         let described = described(id, metadata, words.as_deref());

@@ -87,7 +87,7 @@ impl App {
         let actor = Actor::grant(code.user, code.grant);
         record(&mut tx, origin, actor, "grant.token_issued", &object).await?;
         tx.commit().await?;
-        let scope = Scope::of(code.scope.iter().map(String::as_str)).unwrap_or_default();
+        let scope = Scope::kept(&code.scope);
         Ok(self.issued(issuer, client, code.user, code.grant, &code.resource, scope, refresh))
     }
 
@@ -126,7 +126,7 @@ impl App {
             }
         }
         same_resource(issuer, resource, &terms.resource)?;
-        let whole = Scope::of(terms.scope.iter().map(String::as_str)).unwrap_or_default();
+        let whole = Scope::kept(&terms.scope);
         let scope = match scope.map(Scope::parse) {
             None => whole,
             Some(Ok(scope)) if !scope.is_empty() && scope.is_within(&whole) => scope,

@@ -6,11 +6,9 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
-use okt_auth::{Decision, Grants, Narrow};
-use okt_model::{Domain, PermissionSet, RepositoryId, Role, SessionId, UserId};
+use okt_model::{SessionId, UserId};
 use okt_store::{sessions, users};
 use okt_testkit::client::{Answer, client};
 use okt_testkit::cluster::Cluster;
@@ -36,40 +34,9 @@ fn main() -> anyhow::Result<()> {
     match words.as_slice() {
         ["bare", url, session, user] => runtime.block_on(bare(url, session.parse()?, user.parse()?)),
         ["client", address, token] => runtime.block_on(requests(address, token)),
-        [] => {
-            permission_checks()?;
-            runtime.block_on(compare())
-        }
+        [] => runtime.block_on(compare()),
         _ => bail!("call it without arguments"),
     }
-}
-
-/// What somebody with many roles may do, asked all over the place.
-#[expect(clippy::print_stdout, reason = "figures are what it is for")]
-fn permission_checks() -> anyhow::Result<()> {
-    const CHECKS: usize = 1_000_000;
-    for assignments in [100, 10_000, 1_000_000] {
-        let repositories: Vec<_> = (0..assignments).map(|_| RepositoryId::mint()).collect();
-        let held = repositories.iter().map(|id| (Domain::Repository(*id), Role::Curator));
-        let grants = Grants::new(held, true);
-        let narrow = Narrow { permissions: PermissionSet::ALL, repositories: None };
-        let asked: Vec<_> = PermissionSet::ALL.iter().collect();
-        let started = Instant::now();
-        let mut allowed = 0;
-        for check in 0..CHECKS {
-            // A prime stride, so that neither cache nor branch predictor sees a pattern.
-            let domain = Domain::Repository(repositories[check * 7919 % repositories.len()]);
-            let decision = grants.decide(domain, asked[check % asked.len()], Some(&narrow));
-            allowed += usize::from(decision == Decision::Allowed);
-        }
-        let each = started.elapsed().as_nanos() / CHECKS as u128;
-        println!(
-            "permission check with {assignments} assignments: {each} ns (limit 1000), {allowed} allowed"
-        );
-        ensure!(each <= 1000, "{each} ns is more than a microsecond");
-        ensure!(allowed > 0 && allowed < CHECKS, "nothing was asked in earnest");
-    }
-    Ok(())
 }
 
 /// Until the machine is quiet enough to tell; after three tries it is not going to be, and that is no failure.
