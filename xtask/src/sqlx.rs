@@ -7,8 +7,8 @@ use std::{env, fs};
 
 use anyhow::{Context, bail, ensure};
 
-/// Crates with checked queries, and where their records lie.
-const CRATES: &[&str] = &["okt-store"];
+/// Crates with checked queries. Their records lie together in the root of the workspace.
+const CRATES: &[&str] = &["okt-store", "okt-queue"];
 
 const DATABASE: &str = "okt_sqlx";
 
@@ -18,39 +18,34 @@ pub fn record(check: bool) -> anyhow::Result<()> {
         .context("needs PostgreSQL: run `scripts/services start`, then `eval \"$(scripts/services env)\"`")?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
     let database = with_fresh_database(&server)?;
-    for name in CRATES {
-        let folder = root.join("crates").join(name);
-        let kept = folder.join(".sqlx");
-        let fresh = env::temp_dir().join(format!("okt-sqlx-{}-{name}", std::process::id()));
-        fs::create_dir_all(&fresh)?;
-        // The macros write a record for every query they check while this names a folder. A crate is only checked
-        // again when it changed, so its root is touched.
-        touch(&folder.join("src/lib.rs"))?;
-        let status = Command::new("cargo")
-            .args(["check", "--workspace", "--locked"])
-            .env("SQLX_OFFLINE", "false")
-            .env("SQLX_OFFLINE_DIR", &fresh)
-            .env("DATABASE_URL", &database)
-            .status()?;
-        ensure!(status.success(), "{name}: a query does not fit the schema");
-        touch(&folder.join("src/lib.rs"))?;
-        let (found, recorded) = (records(&fresh)?, records(&kept)?);
-        if check {
-            if found != recorded {
-                bail!(
-                    "{name}: the records in .sqlx are not true any more; run `cargo xtask sqlx` and commit them"
-                );
-            }
-        } else {
-            let _ = fs::remove_dir_all(&kept);
-            fs::create_dir_all(&kept)?;
-            for (file, text) in &found {
-                fs::write(kept.join(file), text)?;
-            }
-            eprintln!("{name}: {} queries recorded", found.len());
+    let (kept, fresh) =
+        (root.join(".sqlx"), env::temp_dir().join(format!("okt-sqlx-{}", std::process::id())));
+    fs::create_dir_all(&fresh)?;
+    // The macros write a record for every query they check while this names a folder. A crate is only checked again
+    // when it changed, so its root is touched.
+    touch(root)?;
+    let status = Command::new("cargo")
+        .args(["check", "--workspace", "--locked"])
+        .env("SQLX_OFFLINE", "false")
+        .env("SQLX_OFFLINE_DIR", &fresh)
+        .env("DATABASE_URL", &database)
+        .status()?;
+    ensure!(status.success(), "a query does not fit the schema");
+    touch(root)?;
+    let (found, recorded) = (records(&fresh)?, records(&kept)?);
+    if check {
+        if found != recorded {
+            bail!("the records in .sqlx are not true any more; run `cargo xtask sqlx` and commit them");
         }
-        fs::remove_dir_all(&fresh)?;
+    } else {
+        let _ = fs::remove_dir_all(&kept);
+        fs::create_dir_all(&kept)?;
+        for (file, text) in &found {
+            fs::write(kept.join(file), text)?;
+        }
+        eprintln!("{} queries recorded", found.len());
     }
+    fs::remove_dir_all(&fresh)?;
     Ok(())
 }
 
@@ -99,8 +94,10 @@ fn records(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     Ok(records)
 }
 
-fn touch(file: &Path) -> anyhow::Result<()> {
-    let text = fs::read(file)?;
-    fs::write(file, text)?;
+fn touch(root: &Path) -> anyhow::Result<()> {
+    for name in CRATES {
+        let file = root.join("crates").join(name).join("src/lib.rs");
+        fs::write(&file, fs::read(&file)?)?;
+    }
     Ok(())
 }

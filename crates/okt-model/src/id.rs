@@ -59,6 +59,8 @@ ids! {
     ClientNumber,
     /// What a person gave to an OAuth client, and the family of tokens that came of it.
     GrantId,
+    /// A background job.
+    JobId,
     /// A repository: the boundary between tenants.
     RepositoryId,
     /// A login, and the family of refresh tokens that keep it alive.

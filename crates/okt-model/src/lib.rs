@@ -7,6 +7,7 @@ mod account;
 mod audit;
 mod error;
 mod id;
+mod job;
 mod oauth;
 mod permission;
 mod role;
@@ -15,8 +16,10 @@ pub use account::{ApiKey, Email, User};
 pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
 pub use error::{Cause, Error, FieldError, Result};
 pub use id::{
-    ApiKeyId, AuditId, AuthorizationId, ClientNumber, GrantId, RepositoryId, SessionId, TokenId, UserId,
+    ApiKeyId, AuditId, AuthorizationId, ClientNumber, GrantId, JobId, RepositoryId, SessionId, TokenId,
+    UserId,
 };
+pub use job::{Cost, Failure, Job, JobFilter, JobState, NewJob, Payload, Progress, Subject, Waiting};
 pub use oauth::{OAuthClient, OAuthGrant, Scope, UnknownScope};
 pub use permission::{Action, Object, Permission, PermissionSet};
 pub use role::{Domain, Role};

@@ -102,10 +102,10 @@ impl fmt::Debug for PermissionSet {
 
 /// Declares an enum of words together with its list and its spelling, so that the three can't drift apart.
 macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$line:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($variant),+ }
+        pub enum $name { $($(#[$line])* $variant),+ }
 
         impl $name {
             pub const ALL: &[Self] = &[$(Self::$variant),+];

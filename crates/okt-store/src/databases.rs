@@ -9,7 +9,9 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, SqlSafeStr as _};
 
 use crate::error::from_sqlx;
-use crate::migrate::{self, Report};
+use crate::listener::Listener;
+use crate::migrate::{self, Report, Schema};
+use crate::outbox;
 use crate::places::{Place, about, await_server, connect, places};
 use crate::pool::{Pool, Pooled, Tx, Usage};
 use crate::probes::{Probed, Probes};
@@ -25,7 +27,10 @@ pub(crate) const SERVICE_ROLE: &str = "okt_service";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Api,
+    /// What jobs do.
     Worker,
+    /// Looking after jobs: it must get its connection however many of them want one.
+    Keeper,
 }
 
 impl Purpose {
@@ -33,6 +38,7 @@ impl Purpose {
         match self {
             Self::Api => "api",
             Self::Worker => "worker",
+            Self::Keeper => "keeper",
         }
     }
 }
@@ -43,8 +49,14 @@ pub struct Databases {
     purpose: Purpose,
     pools: Arc<BTreeMap<String, Pool>>,
     system: Arc<str>,
+    tasks: Arc<str>,
+    /// Where repositories may live, one name per place.
+    homes: Arc<[String]>,
     probes: Arc<Probes>,
 }
+
+/// How many connections a keeper may hold to a place, beside those that it listens on.
+const KEEPER_CONNECTIONS: u32 = 4;
 
 impl Databases {
     /// Brings every named database up to date. Waits a while for one that is still starting.
@@ -75,7 +87,7 @@ impl Databases {
         for (name, place) in &places {
             await_server(name, &place.options).await?;
             let neighbours = places.values().filter(|other| other.server() == place.server()).count();
-            let share = share(name, place, neighbours * purposes.len()).await?;
+            let share = share(name, place, neighbours, purposes).await?;
             limits.insert(name.clone(), place.database.max_conns.min(share));
         }
         let all = purposes.iter().map(|purpose| Self::of(config, *purpose, &places, &limits));
@@ -101,11 +113,15 @@ impl Databases {
                 .iter()
                 .any(|r| place.names.iter().any(|n| n == r));
             probes.insert(name.clone(), (pool(&place.database, &place.options, purpose, 1)?, required));
-            let pool = pool(&place.database, &place.options, purpose, limits[name])?;
+            let limit = if purpose == Purpose::Keeper { KEEPER_CONNECTIONS } else { limits[name] };
+            let pool = pool(&place.database, &place.options, purpose, limit)?;
             pools.extend(place.names.iter().map(|alias| (alias.clone(), pool.clone())));
         }
-        let system = config.system_database().into();
-        Ok(Self { purpose, pools: Arc::new(pools), system, probes: Arc::new(Probes::new(probes)) })
+        let holds = |place: &&Place| place.schemas.contains(&Schema::Repository);
+        let homes = places.values().filter(holds).filter_map(|place| place.names.first().cloned()).collect();
+        let (system, tasks) = (config.system_database().into(), config.task.database.as_str().into());
+        let (pools, probes) = (Arc::new(pools), Arc::new(Probes::new(probes)));
+        Ok(Self { purpose, pools, system, tasks, homes, probes })
     }
 
     pub const fn purpose(&self) -> Purpose {
@@ -122,10 +138,14 @@ impl Databases {
         self.pools.iter().map(|(name, pool)| (name.clone(), pool.usage()))
     }
 
+    fn named(&self, database: &str) -> Result<&Pool> {
+        let pool = self.pools.get(database);
+        pool.ok_or_else(|| Error::internal(format!("no database is named {database}")))
+    }
+
     /// Begins a transaction that sees one repository and nothing else, whatever its queries forget.
     pub async fn begin(&self, database: &str, repository: RepositoryId) -> Result<Tx> {
-        let pool = self.pools.get(database);
-        let pool = pool.ok_or_else(|| Error::internal(format!("no database is named {database}")))?;
+        let pool = self.named(database)?;
         // One round trip. The id is a UUID, so the text can't say anything else.
         let begin = format!("BEGIN; SET LOCAL okt.repository = '{}'", repository.uuid());
         pool.begin(AssertSqlSafe(begin).into_sql_str()).await.map_err(from_sqlx)
@@ -139,6 +159,37 @@ impl Databases {
     /// A connection to the system database.
     pub async fn acquire_system(&self) -> Result<Pooled> {
         self.system().acquire().await.map_err(from_sqlx)
+    }
+
+    /// A connection to the queue.
+    pub async fn acquire_tasks(&self) -> Result<Pooled> {
+        self.named(&self.tasks)?.acquire().await.map_err(from_sqlx)
+    }
+
+    /// Begins a transaction on the queue.
+    pub async fn begin_tasks(&self) -> Result<Tx> {
+        self.named(&self.tasks)?.begin("BEGIN".into_sql_str()).await.map_err(from_sqlx)
+    }
+
+    /// The databases that may hold repositories.
+    pub fn homes(&self) -> &[String] {
+        &self.homes
+    }
+
+    /// Begins a transaction that carries the notes of all repositories of a database to the queue.
+    pub async fn begin_relay(&self, database: &str) -> Result<Tx> {
+        let begin = "BEGIN; SET LOCAL okt.relay = 'on'".into_sql_str();
+        self.named(database)?.begin(begin).await.map_err(from_sqlx)
+    }
+
+    /// Listens to the queue on a connection of its own, which can also hold a lock for as long as it lives.
+    pub async fn listen_to_tasks(&self, channels: &[&str]) -> Result<Listener> {
+        Listener::open(self.named(&self.tasks)?.options(), channels).await
+    }
+
+    /// Listens to the notes of a database that may hold repositories.
+    pub async fn listen_to_notes(&self, database: &str) -> Result<Listener> {
+        Listener::open(self.named(database)?.options(), &[outbox::CHANNEL]).await
     }
 
     /// Which places answer right now; an answer may be a moment old.
@@ -165,7 +216,7 @@ impl Databases {
 fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit: u32) -> Result<Pool> {
     let statement_timeout = match purpose {
         Purpose::Api => database.statement_timeout,
-        Purpose::Worker => database.worker_statement_timeout,
+        Purpose::Worker | Purpose::Keeper => database.worker_statement_timeout,
     };
     let milliseconds = |period: Period| period.duration().as_millis().to_string();
     let options = options.clone().options([
@@ -178,9 +229,10 @@ fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit
     Pool::new(options, SERVICE_ROLE, limit, database.acquire_timeout.duration()).map_err(from_sqlx)
 }
 
-/// How many connections one of the `pools` of this process on this server may hold: three quarters of what the
-/// server gives to ordinary users, because we are rarely alone, less one per pool for its probe.
-async fn share(name: &str, place: &Place, pools: usize) -> Result<u32> {
+/// How many connections a pool of this process on this server may hold, where it has as many `neighbours` for each of
+/// the purposes: three quarters of what the server gives to ordinary users, because we are rarely alone, less what the
+/// keepers need, less one per pool for its probe.
+async fn share(name: &str, place: &Place, neighbours: usize, purposes: &[Purpose]) -> Result<u32> {
     let mut conn = connect(&place.options).await?;
     let free = sqlx::query_scalar!(
         r#"SELECT current_setting('max_connections')::int
@@ -192,8 +244,14 @@ async fn share(name: &str, place: &Place, pools: usize) -> Result<u32> {
     .map_err(from_sqlx)?;
     conn.close().await.map_err(from_sqlx)?;
 
-    let pools = u32::try_from(pools).unwrap_or(u32::MAX);
-    let share = (u32::try_from(free).unwrap_or(0) * 3 / 4 / pools).saturating_sub(1);
+    let neighbours = u32::try_from(neighbours).unwrap_or(u32::MAX);
+    let keepers = purposes.iter().filter(|purpose| **purpose == Purpose::Keeper).count();
+    let others = u32::try_from(purposes.len() - keepers).unwrap_or(u32::MAX);
+    // Its pool, its probe, and two to listen on.
+    let kept = u32::try_from(keepers).unwrap_or(u32::MAX) * neighbours * (KEEPER_CONNECTIONS + 3);
+    let pools = neighbours * others.max(1);
+    let usable = (u32::try_from(free).unwrap_or(0) * 3 / 4).saturating_sub(kept);
+    let share = (usable / pools).saturating_sub(1);
     if share < 2 {
         return Err(Error::Operator(format!(
             "databases.{name}: the server allows {free} connections, too few for {pools} pools; \

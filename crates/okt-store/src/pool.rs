@@ -84,6 +84,11 @@ impl Pool {
         Ok(Tx(conn))
     }
 
+    /// How it connects, for a connection outside of the pool.
+    pub(crate) fn options(&self) -> &PgConnectOptions {
+        &self.0.manager().options
+    }
+
     pub(crate) fn usage(&self) -> Usage {
         let status = self.0.status();
         let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);

@@ -1,0 +1,171 @@
+//! Background jobs: what is asked for, and what is known of one.
+
+use chrono::{DateTime, Utc};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::permission::words;
+use crate::{JobId, RepositoryId};
+
+/// What one kind of job is told. Small: ids of what to work on, never the thing itself.
+pub trait Payload: Serialize + DeserializeOwned + Send + Sync {
+    /// Names the kind in the queue, in the settings and in the traces.
+    const KIND: &'static str;
+
+    /// What it is about, so that people can find the jobs of a source, an investigation or a report.
+    fn subject(&self) -> Subject {
+        Subject::default()
+    }
+
+    /// While a job with this key waits or runs, another one with it is not queued.
+    fn unique_key(&self) -> Option<String> {
+        None
+    }
+}
+
+/// What a job is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    pub source: Option<Uuid>,
+    pub investigation: Option<Uuid>,
+    pub report: Option<Uuid>,
+}
+
+/// A job to be queued.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    pub id: JobId,
+    /// `None` for the installation's own.
+    pub repository: Option<RepositoryId>,
+    /// Which named database holds the note that lets its effect happen.
+    pub database: Option<String>,
+    pub kind: String,
+    /// JSON.
+    pub payload: String,
+    pub subject: Subject,
+    pub unique_key: Option<String>,
+    /// Smaller is sooner.
+    pub priority: i16,
+    /// Not before this many milliseconds from now.
+    pub delay_ms: i64,
+}
+
+impl NewJob {
+    /// A job of the installation itself, which has no note and so must be harmless to repeat.
+    pub fn of_the_system<P: Payload>(id: JobId, payload: &P) -> serde_json::Result<Self> {
+        Ok(Self {
+            id,
+            repository: None,
+            database: None,
+            kind: P::KIND.to_owned(),
+            payload: serde_json::to_string(payload)?,
+            subject: payload.subject(),
+            unique_key: payload.unique_key(),
+            priority: 0,
+            delay_ms: 0,
+        })
+    }
+}
+
+words! {
+    /// Where a job stands.
+    JobState {
+        Scheduled = "scheduled",
+        Available = "available",
+        Running = "running",
+        Retryable = "retryable",
+        Completed = "completed",
+        Cancelled = "cancelled",
+        Discarded = "discarded",
+    }
+}
+
+impl JobState {
+    /// Whether nothing more will happen by itself.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Completed | Self::Cancelled | Self::Discarded)
+    }
+}
+
+words! {
+    /// Why a job does not run.
+    Waiting {
+        /// Its note has not reached the queue.
+        Relay = "relay",
+        /// Its time has not come.
+        Schedule = "schedule",
+        /// It failed and will be tried again.
+        Retry = "retry",
+        /// All places for its kind are taken.
+        Slot = "slot",
+        /// No process that lives runs its kind.
+        Worker = "worker",
+        /// A limit on calls to a model or a host.
+        RateLimit = "rate_limit",
+        /// The repository has spent what it may.
+        Budget = "budget",
+        /// Something else has to happen first.
+        Dependency = "dependency",
+    }
+}
+
+/// How far a job is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    pub stage: String,
+    pub done: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// What a job has spent on models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    pub tokens_in: u64,
+    pub tokens_out: u64,
+    pub usd: f64,
+}
+
+/// One time that a job failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub at: DateTime<Utc>,
+    pub attempt: i32,
+    pub message: String,
+}
+
+/// What is known of a job.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub id: JobId,
+    pub repository: Option<RepositoryId>,
+    pub kind: String,
+    pub state: JobState,
+    pub priority: i16,
+    pub subject: Subject,
+    pub attempt: i32,
+    pub max_attempts: i32,
+    pub crashes: i32,
+    pub progress: Option<Progress>,
+    pub cost: Cost,
+    /// The latest ones, oldest first.
+    pub failures: Vec<Failure>,
+    pub waiting_for: Option<Waiting>,
+    pub created_at: DateTime<Utc>,
+    pub scheduled_at: DateTime<Utc>,
+    pub started_at: Option<DateTime<Utc>>,
+    pub heartbeat_at: Option<DateTime<Utc>>,
+    pub finished_at: Option<DateTime<Utc>>,
+    pub output: Option<serde_json::Value>,
+}
+
+/// Which jobs are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct JobFilter {
+    pub state: Option<JobState>,
+    pub kind: Option<String>,
+    pub subject: Subject,
+}

@@ -1,0 +1,108 @@
+//! Putting jobs into the queue, in the order in which repositories take turns.
+
+use std::collections::BTreeSet;
+
+use okt_model::{JobId, NewJob, RepositoryId, Result};
+use okt_store::{Connection, from_sqlx};
+use uuid::Uuid;
+
+use crate::changes;
+
+/// How often a job is tried before it is given up.
+pub(crate) const MAX_ATTEMPTS: i32 = 10;
+
+/// Queues jobs; those that are there already stay as they are. A job whose unique key is taken is recorded as
+/// cancelled, so that whoever was told its id finds out which job does the work.
+#[tracing::instrument(level = "debug", name = "db.jobs.enqueue", skip_all)]
+pub async fn enqueue(conn: &mut Connection, jobs: &[NewJob]) -> Result<()> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let kinds: BTreeSet<&str> = jobs.iter().map(|job| job.kind.as_str()).collect();
+    let kinds = kinds.into_iter().collect::<Vec<_>>().join(",");
+    let changed = changes::message(jobs.iter().map(|job| (job.repository, job.id)));
+    let ids: Vec<Uuid> = jobs.iter().map(|job| job.id.uuid()).collect();
+    let repositories: Vec<Option<Uuid>> =
+        jobs.iter().map(|job| job.repository.map(RepositoryId::uuid)).collect();
+    let databases: Vec<Option<String>> = jobs.iter().map(|job| job.database.clone()).collect();
+    let kind: Vec<String> = jobs.iter().map(|job| job.kind.clone()).collect();
+    let priorities: Vec<i16> = jobs.iter().map(|job| job.priority).collect();
+    let payloads: Vec<String> = jobs.iter().map(|job| job.payload.clone()).collect();
+    let unique_keys: Vec<Option<String>> = jobs.iter().map(|job| job.unique_key.clone()).collect();
+    let sources: Vec<Option<Uuid>> = jobs.iter().map(|job| job.subject.source).collect();
+    let investigations: Vec<Option<Uuid>> = jobs.iter().map(|job| job.subject.investigation).collect();
+    let reports: Vec<Option<Uuid>> = jobs.iter().map(|job| job.subject.report).collect();
+    let delays: Vec<i64> = jobs.iter().map(|job| job.delay_ms).collect();
+    let queued = sqlx::query_file!(
+        "src/sql/enqueue.sql",
+        &ids,
+        &repositories as &[Option<Uuid>],
+        &databases as &[Option<String>],
+        &kind,
+        &priorities,
+        &payloads,
+        &unique_keys as &[Option<String>],
+        &sources as &[Option<Uuid>],
+        &investigations as &[Option<Uuid>],
+        &reports as &[Option<Uuid>],
+        &delays,
+        MAX_ATTEMPTS,
+        kinds,
+        changed,
+    )
+    .fetch_one(&mut *conn)
+    .await
+    .map_err(from_sqlx)?;
+    if usize::try_from(queued.count).unwrap_or(0) < jobs.len() {
+        for job in jobs.iter().filter(|job| job.unique_key.is_some()) {
+            record_duplicate(conn, job).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Which of these the queue knows, whatever became of them.
+#[tracing::instrument(level = "debug", name = "db.jobs.known", skip_all)]
+pub(crate) async fn known(conn: &mut Connection, ids: &[JobId]) -> Result<Vec<JobId>> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+    let rows = sqlx::query_scalar!(
+        "SELECT j.id FROM unnest($1::uuid[]) AS n (id) JOIN okt_tasks.jobs j ON j.id = n.id",
+        &ids
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows.into_iter().map(Into::into).collect())
+}
+
+/// Does nothing for a job that was queued after all.
+#[tracing::instrument(level = "debug", name = "db.jobs.record_duplicate", skip_all)]
+async fn record_duplicate(conn: &mut Connection, job: &NewJob) -> Result<()> {
+    sqlx::query!(
+        "INSERT INTO okt_tasks.jobs
+                (id, repository_id, database, kind, state, priority, turn, payload, unique_key, source_id,
+                 investigation_id, report_id, max_attempts, output, finished_at, finished_in)
+         SELECT $1, $2, $3, $4, 'cancelled', $5, 0, $6::text::jsonb, $7, $8, $9, $10, $11,
+                jsonb_build_object('duplicate_of', twin.id), clock_timestamp(), pg_current_xact_id()::text::bigint
+           FROM (SELECT 1) AS one
+           LEFT JOIN okt_tasks.jobs twin
+                  ON twin.kind = $4 AND twin.unique_key = $7
+                 AND twin.state IN ('scheduled', 'available', 'running', 'retryable')
+         ON CONFLICT (id) DO NOTHING",
+        job.id.uuid(),
+        job.repository.map(RepositoryId::uuid),
+        job.database,
+        job.kind,
+        job.priority,
+        job.payload,
+        job.unique_key,
+        job.subject.source,
+        job.subject.investigation,
+        job.subject.report,
+        MAX_ATTEMPTS,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! Saying that jobs are alive, and how far they are: one statement for all of a process.
+
+use okt_model::{Cost, Error, JobId, Progress, RepositoryId, Result};
+use okt_store::{Connection, from_sqlx};
+use uuid::Uuid;
+
+use crate::changes;
+
+/// A job that is still this process's.
+pub(crate) struct Beat {
+    pub(crate) id: JobId,
+    /// Somebody asked to cancel it.
+    pub(crate) cancelled: bool,
+}
+
+/// Says that these jobs, each with its claim, are alive. What is missing from the answer is somebody else's by now.
+#[tracing::instrument(level = "debug", name = "db.jobs.beat", skip_all)]
+pub(crate) async fn beat(conn: &mut Connection, running: &[(JobId, i32)]) -> Result<Vec<Beat>> {
+    let (ids, claims): (Vec<Uuid>, Vec<i32>) =
+        running.iter().map(|(id, claims)| (id.uuid(), *claims)).unzip();
+    let rows = sqlx::query!(
+        r#"UPDATE okt_tasks.jobs j SET heartbeat_at = clock_timestamp()
+             FROM unnest($1::uuid[], $2::int[]) AS r (id, claims)
+            WHERE j.id = r.id AND j.claims = r.claims AND j.state = 'running'
+           RETURNING j.id, j.cancel_asked_at IS NOT NULL AS "cancelled!""#,
+        &ids,
+        &claims,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows.into_iter().map(|row| Beat { id: row.id.into(), cancelled: row.cancelled }).collect())
+}
+
+/// How far a running job is.
+pub(crate) struct Report {
+    pub(crate) id: JobId,
+    pub(crate) claims: i32,
+    pub(crate) repository: Option<RepositoryId>,
+    pub(crate) progress: Option<Progress>,
+    pub(crate) cost: Cost,
+}
+
+/// Writes down how far jobs are, and tells whoever watches.
+#[tracing::instrument(level = "debug", name = "db.jobs.report", skip_all)]
+pub(crate) async fn report(conn: &mut Connection, reports: &[Report]) -> Result<()> {
+    let changed = changes::message(reports.iter().map(|report| (report.repository, report.id)));
+    let ids: Vec<Uuid> = reports.iter().map(|report| report.id.uuid()).collect();
+    let claims: Vec<i32> = reports.iter().map(|report| report.claims).collect();
+    let json = |value: Option<String>| value.map(|text| text.replace("\\u0000", ""));
+    let progress = reports.iter().map(|report| {
+        let text = report.progress.as_ref().map(serde_json::to_string).transpose();
+        text.map(json).map_err(Error::internal)
+    });
+    let progress = progress.collect::<Result<Vec<_>>>()?;
+    let costs = reports.iter().map(|report| {
+        let spent = report.cost != Cost::default();
+        spent.then(|| serde_json::to_string(&report.cost)).transpose().map_err(Error::internal)
+    });
+    let costs = costs.collect::<Result<Vec<_>>>()?;
+    sqlx::query!(
+        "WITH told AS (
+             UPDATE okt_tasks.jobs j
+                SET progress = coalesce(r.progress::jsonb, j.progress), cost = coalesce(r.cost::jsonb, j.cost)
+               FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[]) AS r (id, claims, progress, cost)
+              WHERE j.id = r.id AND j.claims = r.claims AND j.state = 'running'
+                AND (r.progress IS NOT NULL OR r.cost IS NOT NULL))
+         SELECT pg_notify('okt_jobs_changed', $5)",
+        &ids,
+        &claims,
+        &progress as &[Option<String>],
+        &costs as &[Option<String>],
+        changed,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}

@@ -1,0 +1,322 @@
+//! What people may ask of jobs: to see them, to stop one, to try one again.
+
+use okt_model::{Cost, Error, Job, JobFilter, JobId, JobState, RepositoryId, Result, Subject, Waiting};
+use okt_store::{Databases, Pooled, Tx, from_sqlx};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::changes;
+
+/// Whose jobs are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    Everybodys,
+    Repository(RepositoryId),
+}
+
+impl Whose {
+    const fn repository(self) -> Option<RepositoryId> {
+        match self {
+            Self::Everybodys => None,
+            Self::Repository(id) => Some(id),
+        }
+    }
+}
+
+/// How many jobs of a kind are in a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Count {
+    pub kind: String,
+    pub state: JobState,
+    pub count: i64,
+}
+
+/// Where a reader has got to in the order in which jobs end. Everything that ended in an older transaction has been
+/// seen; what ended in a newer one may have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position(pub i64);
+
+pub async fn find(databases: &Databases, whose: Whose, id: JobId) -> Result<Option<Job>> {
+    let mut found = get(databases, whose, &[id]).await?;
+    Ok(found.pop())
+}
+
+/// Those of these that there are.
+pub async fn get(databases: &Databases, whose: Whose, ids: &[JobId]) -> Result<Vec<Job>> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+    let limit = i64::try_from(ids.len()).unwrap_or(i64::MAX);
+    select(databases, whose, Some(&ids), &JobFilter::default(), None, limit).await
+}
+
+/// Newest first, from before `before`.
+pub async fn list(
+    databases: &Databases,
+    whose: Whose,
+    filter: &JobFilter,
+    before: Option<JobId>,
+    limit: i64,
+) -> Result<Vec<Job>> {
+    select(databases, whose, None, filter, before, limit).await
+}
+
+#[tracing::instrument(level = "debug", name = "db.jobs.select", skip_all)]
+async fn select(
+    databases: &Databases,
+    whose: Whose,
+    ids: Option<&[Uuid]>,
+    filter: &JobFilter,
+    before: Option<JobId>,
+    limit: i64,
+) -> Result<Vec<Job>> {
+    let mut tx = planned_anew(databases).await?;
+    let rows = sqlx::query_file!(
+        "src/sql/jobs.sql",
+        whose.repository().map(RepositoryId::uuid),
+        ids,
+        before.map(JobId::uuid),
+        filter.state.map(JobState::as_str),
+        filter.kind,
+        filter.subject.source,
+        filter.subject.investigation,
+        filter.subject.report,
+        limit,
+    )
+    .fetch_all(&mut *tx)
+    .await
+    .map_err(from_sqlx)?;
+    tx.commit().await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(Job {
+                id: row.id.into(),
+                repository: row.repository_id.map(Into::into),
+                kind: row.kind,
+                state: state(&row.state)?,
+                priority: row.priority,
+                subject: Subject {
+                    source: row.source_id,
+                    investigation: row.investigation_id,
+                    report: row.report_id,
+                },
+                attempt: row.attempt,
+                max_attempts: row.max_attempts,
+                crashes: row.crashes,
+                progress: json(row.progress.as_deref())?,
+                cost: json(row.cost.as_deref())?.unwrap_or(Cost::default()),
+                failures: json(row.failures.as_deref())?.unwrap_or_default(),
+                waiting_for: row.waiting_for.as_deref().map(waiting).transpose()?,
+                created_at: row.created_at,
+                scheduled_at: row.scheduled_at,
+                started_at: row.started_at,
+                heartbeat_at: row.heartbeat_at,
+                finished_at: row.finished_at,
+                output: json(row.output.as_deref())?,
+            })
+        })
+        .collect()
+}
+
+/// How many rows are counted before a count is only a lower bound.
+pub const COUNTED: i64 = 100_000;
+
+/// How many jobs there are by kind and state; all of a repository's, or everybody's that have not ended well. Counts at
+/// most [`COUNTED`] rows, the newest, and says whether that was all.
+#[tracing::instrument(level = "debug", name = "db.jobs.count", skip_all)]
+pub async fn count(databases: &Databases, whose: Whose) -> Result<(Vec<Count>, bool)> {
+    let mut tx = planned_anew(databases).await?;
+    let rows = sqlx::query!(
+        r#"SELECT kind, state, count(*) AS "count!"
+             FROM (SELECT kind, state FROM okt_tasks.jobs
+                    WHERE repository_id = $1 ORDER BY id DESC LIMIT $2) AS theirs
+            GROUP BY kind, state
+           UNION ALL
+           SELECT kind, state, count(*)
+             FROM (SELECT kind, state FROM okt_tasks.jobs
+                    WHERE $1::uuid IS NULL
+                      AND state IN ('scheduled', 'available', 'running', 'retryable', 'cancelled', 'discarded')
+                    LIMIT $2) AS everybodys
+            GROUP BY kind, state
+            ORDER BY 1, 2"#,
+        whose.repository().map(RepositoryId::uuid),
+        COUNTED,
+    )
+    .fetch_all(&mut *tx)
+    .await
+    .map_err(from_sqlx)?;
+    tx.commit().await?;
+    let rows = rows.into_iter().map(|row| {
+        let (kind, state) = (row.kind.unwrap_or_default(), state(&row.state.unwrap_or_default())?);
+        Ok(Count { kind, state, count: row.count })
+    });
+    let counts = rows.collect::<Result<Vec<_>>>()?;
+    let total: i64 = counts.iter().map(|count| count.count).sum();
+    Ok((counts, total < COUNTED))
+}
+
+/// How many processes that live run each kind.
+#[tracing::instrument(level = "debug", name = "db.workers.count", skip_all)]
+pub async fn workers(databases: &Databases) -> Result<Vec<(String, i64)>> {
+    let mut conn = databases.acquire_tasks().await?;
+    let rows = sqlx::query!(
+        r#"SELECT k.kind AS "kind!", count(*) AS "count!"
+             FROM okt_tasks.workers w, unnest(w.kinds) AS k (kind)
+            WHERE w.silent_since IS NULL
+            GROUP BY k.kind ORDER BY k.kind"#
+    )
+    .fetch_all(&mut *conn)
+    .await
+    .map_err(from_sqlx)?;
+    conn.done();
+    Ok(rows.into_iter().map(|row| (row.kind, row.count)).collect())
+}
+
+/// Cancels a job: at once if it waits; if it runs, its process is told. `None` when there is none that could be.
+#[tracing::instrument(level = "debug", name = "db.jobs.cancel", skip_all)]
+pub async fn cancel(databases: &Databases, whose: Whose, id: JobId) -> Result<Option<JobState>> {
+    let mut tx = databases.begin_tasks().await?;
+    let row = sqlx::query!(
+        "UPDATE okt_tasks.jobs
+            SET cancel_asked_at = coalesce(cancel_asked_at, clock_timestamp()),
+                waiting_for = NULL,
+                state = CASE WHEN state = 'running' THEN state ELSE 'cancelled' END,
+                finished_at = CASE WHEN state = 'running' THEN NULL ELSE clock_timestamp() END,
+                finished_in = CASE WHEN state = 'running' THEN NULL ELSE pg_current_xact_id()::text::bigint END
+          WHERE id = $1 AND ($2::uuid IS NULL OR repository_id = $2)
+            AND state IN ('scheduled', 'available', 'running', 'retryable')
+         RETURNING state, repository_id",
+        id.uuid(),
+        whose.repository().map(RepositoryId::uuid),
+    )
+    .fetch_optional(&mut *tx)
+    .await
+    .map_err(from_sqlx)?;
+    let Some(row) = row else { return Ok(None) };
+    sqlx::query!(
+        "SELECT pg_notify('okt_jobs_cancel', $1), pg_notify('okt_jobs_changed', $2)",
+        id.to_string(),
+        changes::message(std::iter::once((row.repository_id.map(Into::into), id))),
+    )
+    .execute(&mut *tx)
+    .await
+    .map_err(from_sqlx)?;
+    tx.commit().await?;
+    state(&row.state).map(Some)
+}
+
+/// Queues a job again that was given up or cancelled, or does not wait any longer for the one that would be tried again.
+/// `None` when there is none that could be.
+#[tracing::instrument(level = "debug", name = "db.jobs.retry", skip_all)]
+pub async fn retry(databases: &Databases, whose: Whose, id: JobId) -> Result<Option<()>> {
+    let mut tx = databases.begin_tasks().await?;
+    let row = sqlx::query!(
+        "UPDATE okt_tasks.jobs
+            SET state = 'available', attempt = 0, crashes = 0, cancel_asked_at = NULL, waiting_for = NULL,
+                scheduled_at = clock_timestamp(), finished_at = NULL, finished_in = NULL, output = NULL
+          WHERE id = $1 AND ($2::uuid IS NULL OR repository_id = $2)
+            AND state IN ('retryable', 'cancelled', 'discarded')
+         RETURNING kind, repository_id",
+        id.uuid(),
+        whose.repository().map(RepositoryId::uuid),
+    )
+    .fetch_optional(&mut *tx)
+    .await;
+    let row = match row {
+        Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
+            return Err(Error::Conflict("another job that does the same is queued already"));
+        }
+        row => row.map_err(from_sqlx)?,
+    };
+    let Some(row) = row else { return Ok(None) };
+    sqlx::query!(
+        "SELECT pg_notify('okt_jobs_waiting', $1), pg_notify('okt_jobs_changed', $2)",
+        row.kind,
+        changes::message(std::iter::once((row.repository_id.map(Into::into), id))),
+    )
+    .execute(&mut *tx)
+    .await
+    .map_err(from_sqlx)?;
+    tx.commit().await?;
+    Ok(Some(()))
+}
+
+/// Where the order of ends is now.
+#[tracing::instrument(level = "debug", name = "db.jobs.position", skip_all)]
+pub async fn position(conn: &mut Pooled) -> Result<Position> {
+    let row =
+        sqlx::query_scalar!(r#"SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS "position!""#)
+            .fetch_one(&mut **conn)
+            .await
+            .map_err(from_sqlx)?;
+    Ok(Position(row))
+}
+
+/// The jobs of a repository that ended since a position, or in its moment, in the order of their ends; from after the
+/// last one of the page before.
+#[tracing::instrument(level = "debug", name = "db.jobs.ended_since", skip_all)]
+pub async fn ended_since(
+    conn: &mut Pooled,
+    repository: RepositoryId,
+    since: Position,
+    after: Option<(Position, JobId)>,
+    limit: i64,
+) -> Result<Vec<(Position, JobId)>> {
+    let (position, id) = after.map_or((since.0, Uuid::nil()), |(position, id)| (position.0, id.uuid()));
+    let rows = sqlx::query!(
+        r#"SELECT id, finished_in AS "finished_in!" FROM okt_tasks.jobs
+            WHERE repository_id = $1 AND finished_in >= $2 AND (finished_in, id) > ($2, $3)
+            ORDER BY finished_in, id
+            LIMIT $4"#,
+        repository.uuid(),
+        position,
+        id,
+        limit,
+    )
+    .fetch_all(&mut **conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows.into_iter().map(|row| (Position(row.finished_in), row.id.into())).collect())
+}
+
+/// The jobs of a repository that have not ended, newest first.
+#[tracing::instrument(level = "debug", name = "db.jobs.unended", skip_all)]
+pub async fn unended(conn: &mut Pooled, repository: RepositoryId, limit: i64) -> Result<Vec<JobId>> {
+    let rows = sqlx::query_scalar!(
+        r#"(SELECT id AS "id!" FROM okt_tasks.jobs WHERE repository_id = $1 AND state = 'running' LIMIT $2)
+           UNION
+           (SELECT id FROM okt_tasks.jobs
+             WHERE repository_id = $1 AND state IN ('scheduled', 'available', 'retryable')
+             ORDER BY id DESC LIMIT $2)"#,
+        repository.uuid(),
+        limit,
+    )
+    .fetch_all(&mut **conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows.into_iter().map(Into::into).collect())
+}
+
+/// A transaction in which one plan for every combination of filters is not made to fit none of them.
+async fn planned_anew(databases: &Databases) -> Result<Tx> {
+    let mut tx = databases.begin_tasks().await?;
+    force_custom_plan(&mut tx).await?;
+    Ok(tx)
+}
+
+async fn force_custom_plan(conn: &mut PgConnection) -> Result<()> {
+    sqlx::query!("SET LOCAL plan_cache_mode = force_custom_plan").execute(conn).await.map_err(from_sqlx)?;
+    Ok(())
+}
+
+fn state(text: &str) -> Result<JobState> {
+    let state = JobState::ALL.iter().copied().find(|state| state.as_str() == text);
+    state.ok_or_else(|| Error::internal(format!("a job is in a state that nobody knows: {text}")))
+}
+
+fn waiting(text: &str) -> Result<Waiting> {
+    let waiting = Waiting::ALL.iter().copied().find(|waiting| waiting.as_str() == text);
+    waiting.ok_or_else(|| Error::internal(format!("a job waits for something that nobody knows: {text}")))
+}
+
+fn json<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Result<Option<T>> {
+    text.map(serde_json::from_str).transpose().map_err(Error::internal)
+}

@@ -1,0 +1,89 @@
+//! Jobs whose time has come: those that were put off, and those that come back at every tick.
+
+use std::time::Duration;
+
+use okt_model::{NewJob, Payload, Result, Subject};
+use okt_store::{Connection, from_sqlx};
+use uuid::Uuid;
+
+use crate::enqueue::enqueue;
+
+const BATCH: i64 = 1000;
+
+/// A job of the installation that is due once in every period. Every process asks for it; the id, made of kind and tick
+/// by the database's clock, lets only the first one have its way. No process leads, so none can hold up the others.
+#[derive(Clone, Debug)]
+pub struct Periodic {
+    kind: &'static str,
+    payload: String,
+    every: Duration,
+}
+
+impl Periodic {
+    /// At most a day apart: for as long are finished jobs remembered.
+    pub fn new<P: Payload>(payload: &P, every: Duration) -> serde_json::Result<Self> {
+        let every = every.clamp(Duration::from_secs(1), Duration::from_hours(24));
+        Ok(Self { kind: P::KIND, payload: serde_json::to_string(payload)?, every })
+    }
+}
+
+/// Queues what this tick has not seen yet.
+#[tracing::instrument(level = "debug", name = "db.jobs.tick", skip_all)]
+pub(crate) async fn tick(conn: &mut Connection, periodic: &[Periodic]) -> Result<()> {
+    if periodic.is_empty() {
+        return Ok(());
+    }
+    let kinds: Vec<String> = periodic.iter().map(|periodic| periodic.kind.to_owned()).collect();
+    let seconds: Vec<f64> = periodic.iter().map(|periodic| periodic.every.as_secs_f64()).collect();
+    let due = sqlx::query!(
+        r#"WITH ticks AS (
+               SELECT p.kind, md5(p.kind || ':' || floor(extract(epoch FROM clock_timestamp()) / p.every))::uuid AS id
+                 FROM unnest($1::text[], $2::float8[]) AS p (kind, every))
+           SELECT kind AS "kind!", id AS "id!: Uuid" FROM ticks t
+            WHERE NOT EXISTS (SELECT FROM okt_tasks.jobs j WHERE j.id = t.id)"#,
+        &kinds,
+        &seconds,
+    )
+    .fetch_all(&mut *conn)
+    .await
+    .map_err(from_sqlx)?;
+    let job = |due: (String, Uuid)| {
+        let periodic = periodic.iter().find(|periodic| periodic.kind == due.0)?;
+        Some(NewJob {
+            id: due.1.into(),
+            repository: None,
+            database: None,
+            kind: due.0,
+            payload: periodic.payload.clone(),
+            subject: Subject::default(),
+            unique_key: None,
+            priority: 0,
+            delay_ms: 0,
+        })
+    };
+    let due: Vec<_> = due.into_iter().filter_map(|row| job((row.kind, row.id))).collect();
+    enqueue(conn, &due).await
+}
+
+/// Makes available what was put off until now; returns how many.
+#[tracing::instrument(level = "debug", name = "db.jobs.promote", skip_all)]
+pub(crate) async fn promote(conn: &mut Connection) -> Result<i64> {
+    let row = sqlx::query!(
+        r#"WITH due AS MATERIALIZED (
+               SELECT id FROM okt_tasks.jobs
+                WHERE state IN ('scheduled', 'retryable') AND scheduled_at <= clock_timestamp()
+                ORDER BY scheduled_at
+                LIMIT $1
+                  FOR UPDATE SKIP LOCKED),
+           promoted AS (
+               UPDATE okt_tasks.jobs j SET state = 'available', waiting_for = NULL FROM due WHERE j.id = due.id
+               RETURNING j.kind)
+           SELECT count(*) AS "count!", pg_notify('okt_jobs_waiting', string_agg(DISTINCT kind, ','))::text AS told
+             FROM promoted"#,
+        BATCH,
+    )
+    .fetch_one(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(row.count)
+}

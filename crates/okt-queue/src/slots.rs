@@ -1,0 +1,83 @@
+//! How many jobs of each kind may run at once, and how many do.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+/// No more than this in one claim: a claim is one transaction.
+const BATCH: u32 = 200;
+/// How long a freed slot may wait for company, so that jobs are claimed by the dozen where they end by the dozen.
+const COMPANY: Duration = Duration::from_millis(2);
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    limit: u32,
+    taken: u32,
+    /// There may be more waiting than could be taken.
+    hungry: bool,
+}
+
+pub(crate) struct Slots {
+    kinds: Mutex<BTreeMap<String, Slot>>,
+    freed: Notify,
+}
+
+impl Slots {
+    pub(crate) fn new(limits: &BTreeMap<String, u32>) -> Self {
+        let slot = |(kind, limit): (&String, &u32)| (kind.clone(), Slot { limit: *limit, ..Slot::default() });
+        Self { kinds: Mutex::new(limits.iter().map(slot).collect()), freed: Notify::new() }
+    }
+
+    /// How many of each kind could run now.
+    pub(crate) fn free(&self) -> Vec<(String, i64)> {
+        let kinds = self.kinds();
+        let free = |slot: &Slot| i64::from(slot.limit.saturating_sub(slot.taken).min(BATCH));
+        kinds.iter().map(|(kind, slot)| (kind.clone(), free(slot))).filter(|(_, free)| *free > 0).collect()
+    }
+
+    /// Takes as many as were claimed of what was asked for. Where all that was asked for came, more may wait; returns
+    /// whether some of that could be had at once.
+    pub(crate) fn take(&self, asked: &[(String, i64)], claimed: &BTreeMap<&str, u32>) -> bool {
+        let mut kinds = self.kinds();
+        let mut at_once = false;
+        for (kind, asked) in asked {
+            let Some(slot) = kinds.get_mut(kind) else { continue };
+            let got = claimed.get(kind.as_str()).copied().unwrap_or(0);
+            slot.taken += got;
+            slot.hungry = i64::from(got) >= *asked;
+            at_once |= slot.hungry && slot.taken < slot.limit;
+        }
+        at_once
+    }
+
+    pub(crate) fn give_back(&self, kind: &str) {
+        let mut kinds = self.kinds();
+        let Some(slot) = kinds.get_mut(kind) else { return };
+        slot.taken = slot.taken.saturating_sub(1);
+        if slot.hungry {
+            self.freed.notify_one();
+        }
+    }
+
+    /// Jobs of this kind are said to wait; returns whether one could run.
+    pub(crate) fn offer(&self, kind: &str) -> bool {
+        let mut kinds = self.kinds();
+        let Some(slot) = kinds.get_mut(kind) else { return false };
+        slot.hungry = true;
+        slot.taken < slot.limit
+    }
+
+    /// Waits until it is worth while to claim for a kind that had none free.
+    pub(crate) async fn freed(&self) {
+        self.freed.notified().await;
+        if !self.kinds().values().any(|slot| slot.hungry && slot.taken * 2 <= slot.limit) {
+            tokio::time::sleep(COMPANY).await;
+        }
+    }
+
+    fn kinds(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Slot>> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,26 @@
+WITH told AS MATERIALIZED (
+    SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::bigint[], $5::int[], $6::int[], $7::text[],
+                         $8::text[], $9::text[])
+           AS t (id, claims, state, delay_ms, refund, crash, waiting_for, message, output)
+),
+settled AS (
+    UPDATE okt_tasks.jobs j
+       SET state = t.state,
+           attempt = j.attempt - t.refund,
+           crashes = j.crashes + t.crash,
+           owner = NULL,
+           waiting_for = t.waiting_for,
+           scheduled_at = CASE WHEN t.delay_ms IS NULL THEN j.scheduled_at
+                               ELSE clock_timestamp() + t.delay_ms * interval '1 millisecond' END,
+           failures = CASE WHEN t.message IS NULL THEN j.failures
+                           ELSE okt_tasks.with_failure(j.failures, j.attempt, t.message) END,
+           output = coalesce(t.output::jsonb, j.output),
+           finished_at = CASE WHEN t.state IN ('completed', 'cancelled', 'discarded')
+                              THEN clock_timestamp() END,
+           finished_in = CASE WHEN t.state IN ('completed', 'cancelled', 'discarded')
+                              THEN pg_current_xact_id()::text::bigint END
+      FROM told t
+     WHERE j.id = t.id AND j.claims = t.claims AND j.state = 'running'
+    RETURNING j.id
+)
+SELECT array_agg(id) AS ids, pg_notify('okt_jobs_changed', $10)::text AS told FROM settled

@@ -1,0 +1,256 @@
+//! Rows of `okt_repository.outbox`: notes of jobs, on their way to the queue and until their effect.
+//!
+//! A note is written with what makes the job necessary, and deleted with what the job did. Between the two the job may
+//! be queued, claimed and run as often as accidents demand: only one run finds the note to delete.
+
+use chrono::{DateTime, Utc};
+use okt_model::{Error, JobId, NewJob, Payload, RepositoryId, Result, Subject};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::error::from_sqlx;
+
+/// Where the relays hear that there is something to carry.
+pub const CHANNEL: &str = "okt_outbox";
+
+/// A note of a job that the queue does not have yet, as people may ask for it meanwhile.
+#[derive(Clone, Debug)]
+pub struct Note {
+    pub id: JobId,
+    pub kind: String,
+    pub priority: i16,
+    pub subject: Subject,
+    pub created_at: DateTime<Utc>,
+    pub scheduled_at: DateTime<Utc>,
+}
+
+/// When and how soon.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct When {
+    /// Smaller is sooner.
+    pub priority: i16,
+    /// Not before this many milliseconds from now.
+    pub delay_ms: i64,
+}
+
+/// Writes a note in the transaction that wants the job. The id is the caller's to choose, so that it can be told before
+/// the queue has it, and so that a step that is repeated asks for the same job.
+pub async fn push<P: Payload>(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: JobId,
+    payload: &P,
+    when: When,
+) -> Result<()> {
+    let text = serde_json::to_string(payload).map_err(Error::internal)?;
+    insert(conn, repository, id, P::KIND, &text, payload.subject(), payload.unique_key().as_deref(), when)
+        .await
+}
+
+#[expect(clippy::too_many_arguments, reason = "the columns of a row")]
+#[tracing::instrument(level = "debug", name = "db.outbox.insert", skip_all)]
+async fn insert(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: JobId,
+    kind: &str,
+    payload: &str,
+    subject: Subject,
+    unique_key: Option<&str>,
+    when: When,
+) -> Result<()> {
+    sqlx::query!(
+        "WITH note AS (
+             INSERT INTO okt_repository.outbox
+                    (repository_id, job_id, kind, payload, unique_key, source_id, investigation_id, report_id,
+                     priority, scheduled_at)
+             VALUES ($1, $2, $3, $4::text::jsonb, $5, $6, $7, $8, $9, clock_timestamp() + $10::float8 * interval '1 millisecond')
+             ON CONFLICT (repository_id, job_id) DO NOTHING)
+         SELECT pg_notify('okt_outbox', '')",
+        repository.uuid(),
+        id.uuid(),
+        kind,
+        payload,
+        unique_key,
+        subject.source,
+        subject.investigation,
+        subject.report,
+        when.priority,
+        to_f64(when.delay_ms),
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// Takes away the right to the effect; false when it was taken before. Waits for another run that is just taking it.
+#[tracing::instrument(level = "debug", name = "db.outbox.take", skip_all)]
+pub async fn take(conn: &mut PgConnection, repository: RepositoryId, id: JobId) -> Result<bool> {
+    let done = sqlx::query!(
+        "DELETE FROM okt_repository.outbox WHERE repository_id = $1 AND job_id = $2",
+        repository.uuid(),
+        id.uuid(),
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// A note that is still on its way.
+#[tracing::instrument(level = "debug", name = "db.outbox.find", skip_all)]
+pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: JobId) -> Result<Option<Note>> {
+    let row = sqlx::query!(
+        "SELECT kind, priority, source_id, investigation_id, report_id, created_at, scheduled_at
+           FROM okt_repository.outbox WHERE repository_id = $1 AND job_id = $2 AND arrived_at IS NULL",
+        repository.uuid(),
+        id.uuid(),
+    )
+    .fetch_optional(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(row.map(|row| Note {
+        id,
+        kind: row.kind,
+        priority: row.priority,
+        subject: Subject {
+            source: row.source_id,
+            investigation: row.investigation_id,
+            report: row.report_id,
+        },
+        created_at: row.created_at,
+        scheduled_at: row.scheduled_at,
+    }))
+}
+
+/// Takes up notes to carry them to the queue, whosever they are; needs the relay's transaction. Whoever took some up
+/// and was not heard of for ten seconds has dropped them.
+#[tracing::instrument(level = "debug", name = "db.outbox.take_up", skip_all)]
+pub async fn take_up(conn: &mut PgConnection, database: &str, limit: i64) -> Result<Vec<NewJob>> {
+    let rows = sqlx::query!(
+        r#"WITH found AS MATERIALIZED (
+               SELECT repository_id, job_id FROM okt_repository.outbox
+                WHERE arrived_at IS NULL
+                  AND (carried_at IS NULL OR carried_at < clock_timestamp() - interval '10 seconds')
+                ORDER BY repository_id, job_id
+                LIMIT $1
+                  FOR UPDATE SKIP LOCKED)
+           UPDATE okt_repository.outbox o SET carried_at = clock_timestamp()
+             FROM found f
+            WHERE o.repository_id = f.repository_id AND o.job_id = f.job_id
+           RETURNING o.repository_id, o.job_id, o.kind, o.payload::text AS "payload!", o.unique_key, o.source_id, o.investigation_id,
+                     o.report_id, o.priority,
+                     greatest(0, ceil(extract(epoch FROM o.scheduled_at - clock_timestamp()) * 1000))::bigint
+                         AS "delay_ms!""#,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows
+        .into_iter()
+        .map(|row| NewJob {
+            id: row.job_id.into(),
+            repository: Some(row.repository_id.into()),
+            database: Some(database.to_owned()),
+            kind: row.kind,
+            payload: row.payload,
+            subject: Subject {
+                source: row.source_id,
+                investigation: row.investigation_id,
+                report: row.report_id,
+            },
+            unique_key: row.unique_key,
+            priority: row.priority,
+            delay_ms: row.delay_ms,
+        })
+        .collect())
+}
+
+/// The queue has these; needs the relay's transaction.
+#[tracing::instrument(level = "debug", name = "db.outbox.mark_arrived", skip_all)]
+pub async fn mark_arrived(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)]) -> Result<()> {
+    let (repositories, jobs) = columns(notes);
+    sqlx::query!(
+        "UPDATE okt_repository.outbox o SET arrived_at = clock_timestamp()
+           FROM unnest($1::uuid[], $2::uuid[]) AS n (repository_id, job_id)
+          WHERE o.repository_id = n.repository_id AND o.job_id = n.job_id",
+        &repositories,
+        &jobs,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// The queue does not have these, or not any more: they are to be carried again. Needs the relay's transaction.
+#[tracing::instrument(level = "debug", name = "db.outbox.put_down", skip_all)]
+pub async fn put_down(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)]) -> Result<()> {
+    let (repositories, jobs) = columns(notes);
+    sqlx::query!(
+        "UPDATE okt_repository.outbox o SET arrived_at = NULL, carried_at = NULL
+           FROM unnest($1::uuid[], $2::uuid[]) AS n (repository_id, job_id)
+          WHERE o.repository_id = n.repository_id AND o.job_id = n.job_id",
+        &repositories,
+        &jobs,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// Nobody will do these any more; needs the relay's transaction.
+#[tracing::instrument(level = "debug", name = "db.outbox.delete", skip_all)]
+pub async fn delete(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)]) -> Result<()> {
+    let (repositories, jobs) = columns(notes);
+    sqlx::query!(
+        "DELETE FROM okt_repository.outbox o
+          USING unnest($1::uuid[], $2::uuid[]) AS n (repository_id, job_id)
+          WHERE o.repository_id = n.repository_id AND o.job_id = n.job_id",
+        &repositories,
+        &jobs,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// Notes that arrived more than `age_s` seconds ago and whose effect has not happened, after a position in the walk over
+/// all of them. Needs the relay's transaction.
+#[tracing::instrument(level = "debug", name = "db.outbox.list_arrived", skip_all)]
+pub async fn list_arrived(
+    conn: &mut PgConnection,
+    after: (Uuid, Uuid),
+    age_s: f64,
+    limit: i64,
+) -> Result<Vec<(RepositoryId, JobId)>> {
+    let rows = sqlx::query!(
+        "SELECT repository_id, job_id FROM okt_repository.outbox
+          WHERE (repository_id, job_id) > ($1, $2)
+            AND arrived_at < clock_timestamp() - $3::float8 * interval '1 second'
+          ORDER BY repository_id, job_id
+          LIMIT $4",
+        after.0,
+        after.1,
+        age_s,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows.into_iter().map(|row| (row.repository_id.into(), row.job_id.into())).collect())
+}
+
+fn columns(notes: &[(RepositoryId, JobId)]) -> (Vec<Uuid>, Vec<Uuid>) {
+    notes.iter().map(|(repository, job)| (repository.uuid(), job.uuid())).unzip()
+}
+
+/// A delay in milliseconds is far below what a float holds exactly.
+#[expect(clippy::cast_precision_loss, reason = "2^53 milliseconds are 285,000 years")]
+const fn to_f64(milliseconds: i64) -> f64 {
+    milliseconds as f64
+}
