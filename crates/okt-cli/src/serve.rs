@@ -11,6 +11,7 @@ use okt_api::Api;
 use okt_app::App;
 use okt_config::{Config, Loaded, Mode};
 use okt_http::{Edge, Served};
+use okt_queue::Worker;
 use okt_store::{Databases, Purpose};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -51,9 +52,9 @@ impl Role {
 
     const fn purposes(self) -> &'static [Purpose] {
         match self {
-            Self::All => &[Purpose::Api, Purpose::Worker],
+            Self::All => &[Purpose::Api, Purpose::Worker, Purpose::Keeper],
             Self::Api => &[Purpose::Api],
-            Self::Worker => &[Purpose::Worker],
+            Self::Worker => &[Purpose::Worker, Purpose::Keeper],
         }
     }
 }
@@ -118,12 +119,16 @@ async fn run(
     tasks.spawn(async move { tidy.keep_tidy().await });
     let metrics = telemetry.metrics.clone();
     tasks.spawn(async move { upkeep(&metrics).await });
-    if let Some(worker) = databases.iter().find(|databases| databases.purpose() == Purpose::Worker) {
-        let app = App::new(config.clone(), worker.clone(), secret);
-        tasks.spawn(async move { app.keep_house().await });
-    }
+    let worker = start_worker(&config, &databases)?;
 
-    okt_http::serve(listener, routes, edge, stop).await;
+    // Running jobs get the same time as requests, beside them.
+    let stopped = async {
+        stop.cancelled().await;
+        if let Some(worker) = worker {
+            worker.stop().await;
+        }
+    };
+    tokio::join!(okt_http::serve(listener, routes, edge, stop.clone()), stopped);
     tasks.shutdown().await;
     // Whatever still holds a connection after the drain will not give it back.
     let closing = async {
@@ -149,6 +154,15 @@ async fn open_databases(config: &Config, role: Role) -> anyhow::Result<Vec<Datab
         }
     }
     Ok(Databases::open(config, role.purposes()).await?)
+}
+
+/// Where this role runs jobs.
+fn start_worker(config: &Config, databases: &[Databases]) -> anyhow::Result<Option<Worker>> {
+    let of = |purpose| databases.iter().find(|databases| databases.purpose() == purpose).cloned();
+    let (Some(worker), Some(keeper)) = (of(Purpose::Worker), of(Purpose::Keeper)) else { return Ok(None) };
+    let kinds = okt_jobs::kinds(config);
+    let settings = okt_queue::Settings::of(config, &kinds);
+    Ok(Some(Worker::start(settings, keeper, worker, kinds, okt_jobs::periodic()?)?))
 }
 
 async fn listen(address: SocketAddr, key: &str) -> anyhow::Result<TcpListener> {

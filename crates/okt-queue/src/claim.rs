@@ -2,6 +2,7 @@
 
 use okt_model::{JobId, RepositoryId, Result};
 use okt_store::{Connection, from_sqlx};
+use uuid::Uuid;
 
 /// A job that this process may run, until somebody claims it again.
 #[derive(Clone, Debug)]
@@ -20,25 +21,80 @@ pub(crate) struct Claimed {
     pub(crate) cancelled: bool,
 }
 
-/// How often a job may have crashed before it is run as the only one of its like.
-pub(crate) const SUSPECT: i32 = 2;
-
-/// Claims up to so many jobs of each kind, and one suspect if asked to.
+/// Claims up to so many jobs of each kind.
 #[tracing::instrument(level = "debug", name = "db.jobs.claim", skip_all)]
 pub(crate) async fn claim(
     conn: &mut Connection,
     worker: i64,
     wanted: &[(String, i64)],
-    suspect: bool,
 ) -> Result<Vec<Claimed>> {
     let (kinds, slots): (Vec<String>, Vec<i64>) = wanted.iter().cloned().unzip();
-    let rows = sqlx::query_file!("src/sql/claim.sql", worker, &kinds, &slots, suspect)
-        .fetch_all(conn)
-        .await
-        .map_err(from_sqlx)?;
-    Ok(rows
-        .into_iter()
-        .map(|row| Claimed {
+    let rows = sqlx::query_file_as!(Row, "src/sql/claim.sql", worker, &kinds, &slots);
+    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    Ok(rows.into_iter().map(Claimed::from).collect())
+}
+
+/// Claims one job of each kind, of a repository that does not run any of that kind here.
+#[tracing::instrument(level = "debug", name = "db.jobs.claim_express", skip_all)]
+pub(crate) async fn claim_express(
+    conn: &mut Connection,
+    worker: i64,
+    kinds: &[String],
+    busy: &[(String, Option<RepositoryId>)],
+) -> Result<Vec<Claimed>> {
+    let (busy_kinds, repositories): (Vec<String>, Vec<Option<Uuid>>) =
+        busy.iter().map(|(kind, repository)| (kind.clone(), repository.map(RepositoryId::uuid))).unzip();
+    let rows = sqlx::query_file_as!(
+        Row,
+        "src/sql/claim_express.sql",
+        worker,
+        kinds,
+        &busy_kinds,
+        &repositories as &[Option<Uuid>]
+    );
+    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    Ok(rows.into_iter().map(Claimed::from).collect())
+}
+
+/// Claims a job that was there at two crashes and may have been the reason.
+#[tracing::instrument(level = "debug", name = "db.jobs.claim_suspect", skip_all)]
+pub(crate) async fn claim_suspect(
+    conn: &mut Connection,
+    worker: i64,
+    kinds: &[String],
+) -> Result<Option<Claimed>> {
+    let row = sqlx::query_file_as!(Row, "src/sql/claim_suspect.sql", worker, kinds);
+    Ok(row.fetch_optional(conn).await.map_err(from_sqlx)?.map(Claimed::from))
+}
+
+/// Says that a suspect begins only now; false when it is somebody else's by now.
+#[tracing::instrument(level = "debug", name = "db.jobs.begin_suspect", skip_all)]
+pub(crate) async fn begin_suspect(conn: &mut Connection, job: &Claimed) -> Result<bool> {
+    let begun = sqlx::query!(
+        "UPDATE okt_tasks.jobs SET started_at = clock_timestamp()
+          WHERE id = $1 AND claims = $2 AND state = 'running'",
+        job.id.uuid(),
+        job.claims,
+    );
+    Ok(begun.execute(conn).await.map_err(from_sqlx)?.rows_affected() == 1)
+}
+
+struct Row {
+    id: Uuid,
+    repository_id: Option<Uuid>,
+    database: Option<String>,
+    kind: String,
+    payload: String,
+    attempt: i32,
+    max_attempts: i32,
+    crashes: i32,
+    claims: i32,
+    cancelled: bool,
+}
+
+impl From<Row> for Claimed {
+    fn from(row: Row) -> Self {
+        Self {
             id: row.id.into(),
             repository: row.repository_id.map(Into::into),
             database: row.database,
@@ -49,6 +105,6 @@ pub(crate) async fn claim(
             crashes: row.crashes,
             claims: row.claims,
             cancelled: row.cancelled,
-        })
-        .collect())
+        }
+    }
 }

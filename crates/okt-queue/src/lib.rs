@@ -10,12 +10,15 @@
 mod backoff;
 mod changes;
 mod claim;
+mod claiming;
 mod context;
 mod enqueue;
 mod heartbeat;
 pub mod jobs;
+mod keeping;
 mod kinds;
 mod minder;
+mod order;
 mod relay;
 mod rescue;
 mod schedule;

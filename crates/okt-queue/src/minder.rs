@@ -10,7 +10,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::claim::{Claimed, SUSPECT};
+use crate::claim::Claimed;
 use crate::context::{Finished, Held, JobError, Said};
 use crate::settle::{Outcome, Settled};
 use crate::worker::Shared;
@@ -33,6 +33,7 @@ pub(crate) enum Order {
 
 /// A job that runs in this process.
 pub(crate) struct Running {
+    pub(crate) kind: String,
     pub(crate) claims: i32,
     pub(crate) repository: Option<RepositoryId>,
     pub(crate) said: Arc<Said>,
@@ -50,27 +51,50 @@ impl Running {
     }
 }
 
+/// Which kind of place a job has taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Ordinary,
+    Express,
+}
+
 /// Runs a job to its end, whatever that is, and tells the queue.
-pub(crate) async fn mind(shared: Arc<Shared>, job: Claimed) {
+pub(crate) fn mind(
+    shared: Arc<Shared>,
+    job: Claimed,
+    place: Place,
+) -> impl Future<Output = ()> + Send + 'static {
     let (order, orders) = oneshot::channel();
     let job = Arc::new(job);
     let said = Arc::<Said>::default();
     let running = Running {
+        kind: job.kind.clone(),
         claims: job.claims,
         repository: job.repository,
         said: Arc::clone(&said),
         announced: false,
         order: Some(order),
     };
+    // Now, not when the future is first looked at: the next claim asks who runs here.
     shared.running().insert(job.id, running);
-    let suspect = job.crashes >= SUSPECT;
+    mind_running(shared, job, place, said, orders)
+}
+
+async fn mind_running(
+    shared: Arc<Shared>,
+    job: Arc<Claimed>,
+    place: Place,
+    said: Arc<Said>,
+    orders: oneshot::Receiver<Order>,
+) {
     let outcome =
         if job.cancelled { Some(Outcome::Cancelled) } else { run(&shared, &job, said, orders).await };
-    shared.running().remove(&job.id);
-    if suspect {
-        shared.suspects.fetch_sub(1, Ordering::Relaxed);
+    // In this order: whoever finds all places taken must find who has taken them, or a crowd would pass for a newcomer.
+    match place {
+        Place::Ordinary => shared.slots.give_back(&job.kind),
+        Place::Express => shared.slots.give_back_express(&job.kind),
     }
-    shared.slots.give_back(&job.kind);
+    shared.running().remove(&job.id);
     if let Some(outcome) = outcome {
         shared.settle(Settled::new(&job, outcome)).await;
     }
@@ -95,7 +119,11 @@ async fn run(
         }
     };
     let order = tokio::select! {
-        ended = &mut task => return Some(judge(job, ended)),
+        ended = &mut task => return match ended {
+            // Its threads are gone, and so will be this process.
+            Err(error) if !error.is_panic() => None,
+            ended => Some(judge(job, ended)),
+        },
         // Nobody can send any more only when the job was forgotten, and then it is not ours.
         order = orders => order.unwrap_or(Order::Lost),
         () = limit => Order::TimedOut,

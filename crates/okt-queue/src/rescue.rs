@@ -52,22 +52,26 @@ async fn find_dead(conn: &mut PgConnection, me: i64) -> Result<Vec<i64>> {
 async fn give_back(conn: &mut PgConnection, dead: &[i64], silence: Duration) -> Result<u64> {
     let rows = sqlx::query!(
         r#"UPDATE okt_tasks.jobs j
-              SET state = CASE WHEN j.crashes + 1 >= $3 THEN 'discarded' ELSE 'available' END,
-                  crashes = j.crashes + 1,
+              SET state = CASE WHEN j.crashes + (j.started_at IS NOT NULL)::int >= $3 THEN 'discarded'
+                               ELSE 'available' END,
+                  crashes = j.crashes + (j.started_at IS NOT NULL)::int,
                   owner = NULL,
                   waiting_for = NULL,
                   failures = okt_tasks.with_failure(j.failures, j.attempt,
                       'the process that ran it died or fell silent'
-                      || CASE WHEN j.crashes + 1 >= $3 THEN ' (set aside after ' || $3 || ' crashes)' ELSE '' END),
-                  finished_at = CASE WHEN j.crashes + 1 >= $3 THEN clock_timestamp() END,
-                  finished_in = CASE WHEN j.crashes + 1 >= $3 THEN pg_current_xact_id()::text::bigint END
-            WHERE j.id IN (
+                      || CASE WHEN j.crashes + (j.started_at IS NOT NULL)::int >= $3
+                              THEN ' (set aside after ' || $3 || ' crashes)' ELSE '' END),
+                  finished_at = CASE WHEN j.crashes + (j.started_at IS NOT NULL)::int >= $3
+                                     THEN clock_timestamp() END,
+                  finished_in = CASE WHEN j.crashes + (j.started_at IS NOT NULL)::int >= $3
+                                     THEN pg_current_xact_id()::text::bigint END
+            WHERE j.id = ANY (ARRAY(
                   SELECT r.id FROM okt_tasks.jobs r
                    WHERE r.state = 'running'
                      AND (r.owner = ANY($1::bigint[])
                           OR r.heartbeat_at < clock_timestamp() - $2::bigint * interval '1 millisecond'
                           OR NOT EXISTS (SELECT FROM okt_tasks.workers w WHERE w.id = r.owner))
-                     FOR UPDATE SKIP LOCKED)
+                     FOR UPDATE SKIP LOCKED))
            RETURNING j.id, j.repository_id, j.kind"#,
         dead,
         milliseconds(silence),
@@ -106,4 +110,13 @@ async fn delete_workers(conn: &mut PgConnection, dead: &[i64]) -> Result<()> {
         .await
         .map_err(from_sqlx)?;
     Ok(())
+}
+
+/// Whether a job waits that was there at two crashes.
+#[tracing::instrument(level = "debug", name = "db.jobs.any_suspect", skip_all)]
+pub(crate) async fn any_suspect(conn: &mut PgConnection) -> Result<bool> {
+    let any = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_tasks.jobs WHERE state = 'available' AND crashes >= 2) AS "any!""#
+    );
+    any.fetch_one(conn).await.map_err(from_sqlx)
 }

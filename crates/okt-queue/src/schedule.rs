@@ -76,7 +76,8 @@ pub(crate) async fn promote(conn: &mut Connection) -> Result<i64> {
                 LIMIT $1
                   FOR UPDATE SKIP LOCKED),
            promoted AS (
-               UPDATE okt_tasks.jobs j SET state = 'available', waiting_for = NULL FROM due WHERE j.id = due.id
+               UPDATE okt_tasks.jobs j SET state = 'available', waiting_for = NULL
+                WHERE j.id = ANY (ARRAY(SELECT id FROM due))
                RETURNING j.kind)
            SELECT count(*) AS "count!", pg_notify('okt_jobs_waiting', string_agg(DISTINCT kind, ','))::text AS told
              FROM promoted"#,

@@ -15,6 +15,8 @@ const COMPANY: Duration = Duration::from_millis(2);
 struct Slot {
     limit: u32,
     taken: u32,
+    /// One place more, for a repository that has none: a tenant whose jobs take hours does not keep out another's.
+    express: bool,
     /// There may be more waiting than could be taken.
     hungry: bool,
 }
@@ -27,7 +29,9 @@ pub(crate) struct Slots {
 impl Slots {
     pub(crate) fn new(limits: &BTreeMap<String, u32>) -> Self {
         let slot = |(kind, limit): (&String, &u32)| (kind.clone(), Slot { limit: *limit, ..Slot::default() });
-        Self { kinds: Mutex::new(limits.iter().map(slot).collect()), freed: Notify::new() }
+        // A kind that is switched off has no place for newcomers either.
+        let limits = limits.iter().filter(|(_, limit)| **limit > 0);
+        Self { kinds: Mutex::new(limits.map(slot).collect()), freed: Notify::new() }
     }
 
     /// How many of each kind could run now.
@@ -52,6 +56,32 @@ impl Slots {
         at_once
     }
 
+    /// Kinds of which more wait than there are places, with the one for newcomers free.
+    pub(crate) fn crowded(&self) -> Vec<String> {
+        let kinds = self.kinds();
+        let crowded = |slot: &Slot| slot.hungry && slot.taken >= slot.limit && !slot.express;
+        kinds.iter().filter(|(_, slot)| crowded(slot)).map(|(kind, _)| kind.clone()).collect()
+    }
+
+    pub(crate) fn take_express(&self, kind: &str) {
+        if let Some(slot) = self.kinds().get_mut(kind) {
+            slot.express = true;
+        }
+    }
+
+    pub(crate) fn give_back_express(&self, kind: &str) {
+        if let Some(slot) = self.kinds().get_mut(kind) {
+            slot.express = false;
+        }
+    }
+
+    /// Takes one more, even where there is none.
+    pub(crate) fn take_one(&self, kind: &str) {
+        if let Some(slot) = self.kinds().get_mut(kind) {
+            slot.taken += 1;
+        }
+    }
+
     pub(crate) fn give_back(&self, kind: &str) {
         let mut kinds = self.kinds();
         let Some(slot) = kinds.get_mut(kind) else { return };
@@ -66,7 +96,7 @@ impl Slots {
         let mut kinds = self.kinds();
         let Some(slot) = kinds.get_mut(kind) else { return false };
         slot.hungry = true;
-        slot.taken < slot.limit
+        slot.taken < slot.limit || !slot.express
     }
 
     /// Waits until it is worth while to claim for a kind that had none free.

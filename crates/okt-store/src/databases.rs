@@ -225,7 +225,14 @@ fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit
         ("idle_in_transaction_session_timeout", milliseconds(database.idle_in_transaction_timeout)),
         // A statement whose caller left, and whose connection was given up, ends soon after.
         ("client_connection_check_interval", "2s".to_owned()),
+        // It pays where a statement takes seconds; ours take milliseconds, and compiling one takes fifty.
+        ("jit", "off".to_owned()),
     ]);
+    // A queue is empty now and holds a million rows in an hour: a plan that was made for the one is ruin for the other.
+    let options = match purpose {
+        Purpose::Keeper => options.options([("plan_cache_mode", "force_custom_plan")]),
+        Purpose::Api | Purpose::Worker => options,
+    };
     Pool::new(options, SERVICE_ROLE, limit, database.acquire_timeout.duration()).map_err(from_sqlx)
 }
 

@@ -14,3 +14,4 @@ pub mod notes;
 pub mod oauth;
 pub mod process;
 pub mod served;
+pub mod soak;

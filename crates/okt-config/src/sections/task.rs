@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::period::Period;
 
 /// Every kind of job that has a queue.
-pub const JOB_KINDS: [&str; 17] = [
+pub const JOB_KINDS: [&str; 19] = [
     "retrieve_source",
     "source_decomposition",
     "embed_facts",
@@ -27,6 +27,8 @@ pub const JOB_KINDS: [&str; 17] = [
     "pull_all_from_registry",
     "export_graph",
     "import_graph",
+    "cleanup_audit",
+    "cleanup_expired",
 ];
 
 /// The kinds that wait for a chat model, and so must outlive its retries.

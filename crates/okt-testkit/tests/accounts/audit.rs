@@ -1,5 +1,5 @@
 use http::Method;
-use okt_app::Old;
+use okt_jobs::{Old, forget};
 use okt_model::RepositoryId;
 use okt_testkit::accounts::{
     KEYS, PASSWORD, Person, api_key, count, post, refresh, register, send, sql, tables_with,
@@ -284,11 +284,12 @@ async fn what_is_older_than_the_retention_is_forgotten_and_nothing_else() {
     )
     .await;
     register(&service, "ada").await;
-    assert_eq!(service.api.app.forget(Old::Audit).await.unwrap(), 2500);
+    let retention_days = service.api.app.config().audit.retention_days;
+    assert_eq!(forget(service.api.app.databases(), Old::Audit { retention_days }).await.unwrap(), 2500);
     assert_eq!(count(&service, "SELECT count(*) FROM okt_system.audit WHERE action = 'old'").await, 0);
     assert_eq!(count(&service, "SELECT count(*) FROM okt_system.audit WHERE action = 'young'").await, 1500);
     assert_eq!(count(&service, "SELECT count(*) FROM okt_system.audit").await, 1502);
-    assert_eq!(service.api.app.forget(Old::Audit).await.unwrap(), 0);
+    assert_eq!(forget(service.api.app.databases(), Old::Audit { retention_days }).await.unwrap(), 0);
 }
 
 #[tokio::test]

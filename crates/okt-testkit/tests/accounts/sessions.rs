@@ -1,7 +1,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::Method;
-use okt_app::Old;
+use okt_jobs::{Old, forget};
 use okt_testkit::accounts::{self, PASSWORD, Person, count, login, post, refresh, register, send, sql};
 use okt_testkit::client::Answer;
 use okt_testkit::served::TestService;
@@ -468,7 +468,7 @@ async fn sessions_that_have_been_over_for_a_day_are_forgotten() {
         sql(&service, &format!("{over} WHERE id = (SELECT max(id::text)::uuid FROM okt_system.sessions)"))
             .await;
     }
-    assert_eq!(service.api.app.forget(Old::Sessions).await.unwrap(), 1);
+    assert_eq!(forget(service.api.app.databases(), Old::Sessions).await.unwrap(), 1);
     assert_eq!(count(&service, "SELECT count(*) FROM okt_system.sessions").await, 2);
     assert_eq!(
         count(&service, "SELECT count(*) FROM okt_system.refresh_tokens").await,

@@ -1,4 +1,4 @@
-use okt_app::Old;
+use okt_jobs::{Old, forget};
 use okt_model::RepositoryId;
 use okt_testkit::accounts::{PASSWORD, count, register, sql};
 use okt_testkit::client::Answer;
@@ -195,7 +195,7 @@ async fn a_form_that_took_too_long_does_nothing() {
         "UPDATE okt_system.oauth_browsers SET expires_at = clock_timestamp() - interval '1 second'",
     )
     .await;
-    assert_eq!(service.api.app.forget(Old::Authorizations).await.unwrap(), 2);
+    assert_eq!(forget(service.api.app.databases(), Old::Authorizations).await.unwrap(), 2);
     assert_eq!(count(&service, SIGNED_IN).await, 0);
 }
 

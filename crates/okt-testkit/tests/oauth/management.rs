@@ -1,5 +1,5 @@
 use http::Method;
-use okt_app::Old;
+use okt_jobs::{Old, forget};
 use okt_testkit::accounts::{count, register, send, sql};
 use okt_testkit::client::Answer;
 use okt_testkit::oauth::{Browser, CALLBACK, REGISTER, client, code, error, refresh, request, tokens};
@@ -171,7 +171,7 @@ async fn clients_that_nobody_uses_are_forgotten_and_those_with_a_grant_are_kept(
     code(&service, &pending, &ada.email, "read").await;
     age(&pending, "created_at", "2 days").await;
 
-    assert_eq!(service.api.app.forget(Old::Clients).await.unwrap(), 3);
+    assert_eq!(forget(service.api.app.databases(), Old::Clients).await.unwrap(), 3);
     for (name, client, stays) in [
         ("fresh", &fresh, 1),
         ("idle", &idle, 0),
@@ -183,5 +183,5 @@ async fn clients_that_nobody_uses_are_forgotten_and_those_with_a_grant_are_kept(
     ] {
         assert_eq!(count(&service, &format!("{CLIENTS} WHERE id = '{client}'")).await, stays, "{name}");
     }
-    assert_eq!(service.api.app.forget(Old::Clients).await.unwrap(), 0);
+    assert_eq!(forget(service.api.app.databases(), Old::Clients).await.unwrap(), 0);
 }

@@ -1,0 +1,218 @@
+//! How jobs end that do not simply succeed, and what they say.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use okt_model::{Error, JobState, Progress, Waiting};
+use okt_queue::jobs::{Whose, cancel, retry};
+use okt_queue::{JobContext, JobError};
+
+use crate::shop::{Errand, Shop, deliver, errand};
+
+#[tokio::test]
+async fn a_failure_that_may_pass_is_tried_again_and_the_history_is_kept() {
+    let shop = Shop::open().await;
+    let worker = shop
+        .worker(1, |errand, ctx: JobContext| async move {
+            static RUNS: AtomicUsize = AtomicUsize::new(0);
+            match RUNS.fetch_add(1, Ordering::Relaxed) {
+                0 => Err(Error::Unavailable { service: "the model", cause: "no answer".into() }.into()),
+                1 => Err(JobError::Later {
+                    error: Error::Overloaded("too many calls"),
+                    after: Duration::from_hours(2),
+                }),
+                _ => deliver(errand, ctx).await,
+            }
+        })
+        .await;
+    let id = shop.push(&errand(1)).await;
+    let job = shop.until(id, JobState::Retryable).await;
+    assert_eq!(job.waiting_for, Some(Waiting::Retry));
+    assert_eq!(job.failures[0].message, "the model did not answer");
+    assert!(job.scheduled_at <= job.failures[0].at + Duration::from_secs(6), "{job:?}");
+    shop.sql("UPDATE okt_tasks.jobs SET scheduled_at = clock_timestamp()").await;
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let job = loop {
+        let job = shop.until(id, JobState::Retryable).await;
+        if job.failures.len() == 2 {
+            break job;
+        }
+        assert!(Instant::now() < deadline);
+    };
+    // What the other side asked for is respected, however long our own wait would be.
+    assert!(job.scheduled_at > job.failures[1].at + Duration::from_mins(119), "{job:?}");
+    // Nobody has to wait for that.
+    assert_eq!(retry(&shop.databases, Whose::Repository(shop.repository), id).await.unwrap(), Some(()));
+    shop.until(id, JobState::Completed).await;
+    assert_eq!(shop.effects(1).await, 1);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_failure_that_can_not_pass_ends_at_once_and_can_be_tried_again_by_hand() {
+    let shop = Shop::open().await;
+    let works = Arc::new(AtomicUsize::new(0));
+    let switch = Arc::clone(&works);
+    let worker = shop
+        .worker(1, move |errand, ctx| {
+            let works = switch.load(Ordering::Relaxed);
+            async move {
+                match works {
+                    0 => Err(Error::NotFound("source").into()),
+                    1 => Err(Error::internal("the secret inside").into()),
+                    _ => deliver(errand, ctx).await,
+                }
+            }
+        })
+        .await;
+    let id = shop.push(&errand(1)).await;
+    let job = shop.until(id, JobState::Discarded).await;
+    assert_eq!((job.attempt, &*job.failures[0].message), (1, "source not found"));
+    works.store(1, Ordering::Relaxed);
+    retry(&shop.databases, Whose::Everybodys, id).await.unwrap().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let job = loop {
+        let job = shop.until(id, JobState::Discarded).await;
+        if job.failures.len() == 2 {
+            break job;
+        }
+        assert!(Instant::now() < deadline);
+    };
+    assert!(job.failures[1].message.starts_with("internal error"), "{job:?}");
+    assert!(!format!("{job:?}").contains("secret"), "{job:?}");
+    works.store(2, Ordering::Relaxed);
+    retry(&shop.databases, Whose::Everybodys, id).await.unwrap().unwrap();
+    shop.until(id, JobState::Completed).await;
+    assert_eq!(shop.effects(1).await, 1);
+    assert_eq!(retry(&shop.databases, Whose::Everybodys, id).await.unwrap(), None, "it has ended well");
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn attempts_run_out_and_say_so() {
+    let shop = Shop::open().await;
+    let worker = shop.worker(1, |_, _| async { Err(Error::Overloaded("always full").into()) }).await;
+    let id = shop.push(&errand(1)).await;
+    shop.until(id, JobState::Retryable).await;
+    shop.sql("UPDATE okt_tasks.jobs SET attempt = 9, scheduled_at = clock_timestamp()").await;
+    let job = shop.until(id, JobState::Discarded).await;
+    let last = &job.failures.last().unwrap().message;
+    assert_eq!(last, "always full (given up after 10 attempts)");
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn what_has_to_wait_says_why_and_loses_no_attempt() {
+    let shop = Shop::open().await;
+    let worker = shop
+        .worker(1, |errand, ctx: JobContext| async move {
+            static ASKED: AtomicUsize = AtomicUsize::new(0);
+            if ASKED.fetch_add(1, Ordering::Relaxed) < 2 {
+                return Err(JobError::Waits { why: Waiting::Budget, delay: Duration::from_hours(1) });
+            }
+            deliver(errand, ctx).await
+        })
+        .await;
+    let id = shop.push(&errand(1)).await;
+    for _ in 0..2 {
+        let job = shop.until(id, JobState::Scheduled).await;
+        assert_eq!((job.attempt, job.waiting_for), (0, Some(Waiting::Budget)));
+        assert!(job.failures.is_empty(), "{job:?}");
+        shop.sql("UPDATE okt_tasks.jobs SET state = 'available' WHERE state = 'scheduled'; NOTIFY okt_jobs_waiting, 'errand'").await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    let job = shop.until(id, JobState::Completed).await;
+    assert_eq!(job.attempt, 1);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn cancelling_reaches_what_waits_and_what_runs() {
+    let shop = Shop::open().await;
+    let worker = shop
+        .worker(1, |errand, ctx: JobContext| async move {
+            ctx.progress(Progress { stage: "waiting".into(), done: 1, total: Some(3), message: None });
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            deliver(errand, ctx).await
+        })
+        .await;
+    let running = shop.push(&errand(1)).await;
+    shop.until(running, JobState::Running).await;
+    let waiting = shop.push(&errand(2)).await;
+    let seen = shop.until(waiting, JobState::Available).await;
+    assert_eq!(seen.waiting_for, Some(Waiting::Slot));
+    let theirs = Whose::Repository(okt_model::RepositoryId::mint());
+    assert_eq!(cancel(&shop.databases, theirs, waiting).await.unwrap(), None, "not somebody else's");
+
+    let ours = Whose::Repository(shop.repository);
+    assert_eq!(cancel(&shop.databases, ours, waiting).await.unwrap(), Some(JobState::Cancelled));
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while shop.find(running).await.unwrap().progress.is_none() {
+        assert!(Instant::now() < deadline, "nobody hears how far it is");
+    }
+    let asked = Instant::now();
+    assert_eq!(cancel(&shop.databases, ours, running).await.unwrap(), Some(JobState::Running));
+    shop.until(running, JobState::Cancelled).await;
+    assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+    assert_eq!(cancel(&shop.databases, ours, running).await.unwrap(), None, "it has ended");
+    assert_eq!(shop.count("SELECT count(*) FROM done").await, 0);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_graceful_stop_gives_jobs_back_without_losing_an_attempt() {
+    let shop = Shop::open().await;
+    let settings = [("SVC__SERVER__DRAIN_TIMEOUT", "500ms")];
+    let slow = Arc::new(|errand: Errand, ctx: JobContext| -> futures_util::future::BoxFuture<'static, _> {
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(if errand.n == 1 { 30_000 } else { 200 })).await;
+            deliver(errand, ctx).await
+        })
+    });
+    let worker = shop.worker_with(&settings, 2, slow).await;
+    let (long, short) = (shop.push(&errand(1)).await, shop.push(&errand(2)).await);
+    shop.until(long, JobState::Running).await;
+    shop.until(short, JobState::Running).await;
+    let stopping = Instant::now();
+    worker.stop().await;
+    assert!(stopping.elapsed() < Duration::from_secs(4), "{:?}", stopping.elapsed());
+    let job = shop.find(long).await.unwrap();
+    assert_eq!((job.state, job.attempt, job.crashes), (JobState::Available, 0, 0), "{job:?}");
+    assert!(job.failures.is_empty(), "{job:?}");
+    assert_eq!(job.waiting_for, Some(Waiting::Worker), "nobody is left to run it");
+    assert_eq!(shop.find(short).await.unwrap().state, JobState::Completed, "it had the time");
+    assert_eq!(shop.count("SELECT count(*) FROM okt_tasks.workers").await, 0);
+    let next = shop.worker(2, deliver).await;
+    let job = shop.until(long, JobState::Completed).await;
+    assert_eq!(job.attempt, 1);
+    next.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_that_can_not_be_read_ends_with_a_reason_and_an_unknown_kind_waits_with_one() {
+    let shop = Shop::open().await;
+    let worker = shop.worker(1, deliver).await;
+    let broken = shop.push(&errand(1)).await;
+    let strange = shop.push(&errand(2)).await;
+    // Written by another release.
+    shop.sql(&format!(
+        "UPDATE okt_repository.outbox SET payload = '{{\"m\": 1}}' WHERE job_id = '{broken}';
+         UPDATE okt_repository.outbox SET kind = 'unheard_of' WHERE job_id = '{strange}';
+         UPDATE okt_tasks.jobs SET payload = '{{\"m\": 1}}' WHERE id = '{broken}' AND state = 'available';"
+    ))
+    .await;
+    // Either it was changed in time, or it has run as it was.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let job = loop {
+        let job = shop.find(broken).await;
+        if let Some(job) = job.filter(|job| job.state.is_final()) {
+            break job;
+        }
+        assert!(Instant::now() < deadline);
+    };
+    if job.state == JobState::Discarded {
+        assert!(job.failures[0].message.contains("not what this kind of job expects"), "{job:?}");
+    }
+    worker.stop().await;
+}
