@@ -24,8 +24,12 @@ enum Chore {
         #[arg(long, value_name = "Cargo.toml")]
         manifest_path: Option<PathBuf>,
     },
-    /// Build in release and compare the CPU of a request with that of its bare SQL; needs the services' environment.
-    Bench,
+    /// Build in release and compare requests and jobs with their bare SQL; needs the services' environment.
+    Bench {
+        /// Only what runs with every change.
+        #[arg(long)]
+        short: bool,
+    },
     /// Formatting, lints, floors, all tests; needs the services' environment.
     Ci,
     /// Record what the database says about every checked query; needs the services' environment.
@@ -39,7 +43,7 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().chore {
         Chore::Floors { manifest_path } => floors::check(manifest_path),
-        Chore::Bench => bench::run(),
+        Chore::Bench { short } => bench::run(short),
         Chore::Ci => ci::run(),
         Chore::Sqlx { check } => sqlx::record(check),
     }

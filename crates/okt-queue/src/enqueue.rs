@@ -1,6 +1,6 @@
 //! Putting jobs into the queue, in the order in which repositories take turns.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use okt_model::{JobId, NewJob, RepositoryId, Result};
 use okt_store::{Connection, from_sqlx};
@@ -18,6 +18,7 @@ pub async fn enqueue(conn: &mut Connection, jobs: &[NewJob]) -> Result<()> {
     if jobs.is_empty() {
         return Ok(());
     }
+    let turns = turns(conn, jobs).await?;
     let kinds: BTreeSet<&str> = jobs.iter().map(|job| job.kind.as_str()).collect();
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(",");
     let changed = changes::message(jobs.iter().map(|job| (job.repository, job.id)));
@@ -40,6 +41,7 @@ pub async fn enqueue(conn: &mut Connection, jobs: &[NewJob]) -> Result<()> {
         &databases as &[Option<String>],
         &kind,
         &priorities,
+        &turns,
         &payloads,
         &unique_keys as &[Option<String>],
         &sources as &[Option<Uuid>],
@@ -59,6 +61,35 @@ pub async fn enqueue(conn: &mut Connection, jobs: &[NewJob]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Gives each job its turn: one further than the last of its repository, and not behind the one that is served now. Turns
+/// that are given to a job that is there already are lost, which does no harm.
+#[tracing::instrument(level = "debug", name = "db.lanes.give_turns", skip_all)]
+async fn turns(conn: &mut Connection, jobs: &[NewJob]) -> Result<Vec<i64>> {
+    let lane = |job: &NewJob| {
+        (job.kind.clone(), job.priority, job.repository.map_or(Uuid::nil(), RepositoryId::uuid))
+    };
+    let mut lanes: BTreeMap<(String, i16, Uuid), i64> = BTreeMap::new();
+    for job in jobs {
+        *lanes.entry(lane(job)).or_default() += 1;
+    }
+    let kinds: Vec<String> = lanes.keys().map(|(kind, ..)| kind.clone()).collect();
+    let priorities: Vec<i16> = lanes.keys().map(|(_, priority, _)| *priority).collect();
+    let repositories: Vec<Uuid> = lanes.keys().map(|(.., repository)| *repository).collect();
+    let added: Vec<i64> = lanes.values().copied().collect();
+    let given = sqlx::query_file!("src/sql/lanes.sql", &kinds, &priorities, &repositories, &added)
+        .fetch_all(&mut *conn)
+        .await
+        .map_err(from_sqlx)?;
+    let mut before: BTreeMap<(String, i16, Uuid), i64> =
+        given.into_iter().map(|row| ((row.kind, row.priority, row.repository_id), row.before)).collect();
+    let turn = |job| {
+        let last = before.entry(lane(job)).or_default();
+        *last += 1;
+        *last
+    };
+    Ok(jobs.iter().map(turn).collect())
 }
 
 /// Which of these the queue knows, whatever became of them.

@@ -15,16 +15,17 @@ pub(crate) struct Beat {
 
 /// Says that these jobs, each with its claim, are alive. What is missing from the answer is somebody else's by now.
 #[tracing::instrument(level = "debug", name = "db.jobs.beat", skip_all)]
-pub(crate) async fn beat(conn: &mut Connection, running: &[(JobId, i32)]) -> Result<Vec<Beat>> {
+pub(crate) async fn beat(conn: &mut Connection, worker: i64, running: &[(JobId, i32)]) -> Result<Vec<Beat>> {
     let (ids, claims): (Vec<Uuid>, Vec<i32>) =
         running.iter().map(|(id, claims)| (id.uuid(), *claims)).unzip();
     let rows = sqlx::query!(
         r#"UPDATE okt_tasks.jobs j SET heartbeat_at = clock_timestamp()
              FROM unnest($1::uuid[], $2::int[]) AS r (id, claims)
-            WHERE j.id = r.id AND j.claims = r.claims AND j.state = 'running'
+            WHERE j.id = r.id AND j.claims = r.claims AND j.owner IS NOT DISTINCT FROM $3
            RETURNING j.id, j.cancel_asked_at IS NOT NULL AS "cancelled!""#,
         &ids,
         &claims,
+        worker,
     )
     .fetch_all(conn)
     .await
@@ -43,7 +44,7 @@ pub(crate) struct Report {
 
 /// Writes down how far jobs are, and tells whoever watches.
 #[tracing::instrument(level = "debug", name = "db.jobs.report", skip_all)]
-pub(crate) async fn report(conn: &mut Connection, reports: &[Report]) -> Result<()> {
+pub(crate) async fn report(conn: &mut Connection, worker: i64, reports: &[Report]) -> Result<()> {
     let changed = changes::message(reports.iter().map(|report| (report.repository, report.id)));
     let ids: Vec<Uuid> = reports.iter().map(|report| report.id.uuid()).collect();
     let claims: Vec<i32> = reports.iter().map(|report| report.claims).collect();
@@ -63,7 +64,7 @@ pub(crate) async fn report(conn: &mut Connection, reports: &[Report]) -> Result<
              UPDATE okt_tasks.jobs j
                 SET progress = coalesce(r.progress::jsonb, j.progress), cost = coalesce(r.cost::jsonb, j.cost)
                FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[]) AS r (id, claims, progress, cost)
-              WHERE j.id = r.id AND j.claims = r.claims AND j.state = 'running'
+              WHERE j.id = r.id AND j.claims = r.claims AND j.owner IS NOT DISTINCT FROM $6
                 AND (r.progress IS NOT NULL OR r.cost IS NOT NULL))
          SELECT pg_notify('okt_jobs_changed', $5)",
         &ids,
@@ -71,6 +72,7 @@ pub(crate) async fn report(conn: &mut Connection, reports: &[Report]) -> Result<
         &progress as &[Option<String>],
         &costs as &[Option<String>],
         changed,
+        worker,
     )
     .execute(conn)
     .await

@@ -100,7 +100,7 @@ impl Shared {
             return Ok(());
         }
         let mut conn = self.keeper.acquire_tasks().await?;
-        let beats = beat(&mut conn, &running).await?;
+        let beats = beat(&mut conn, self.id, &running).await?;
         conn.done();
         let ours: HashMap<JobId, bool> = beats.into_iter().map(|beat| (beat.id, beat.cancelled)).collect();
         let mut all = self.running();
@@ -124,7 +124,7 @@ impl Shared {
             }
             let told = async {
                 let mut conn = self.keeper.acquire_tasks().await?;
-                report(&mut conn, &reports).await?;
+                report(&mut conn, self.id, &reports).await?;
                 conn.done();
                 Ok::<_, Error>(())
             };
@@ -176,8 +176,8 @@ impl Shared {
 
     async fn tell(&self, batch: &[Settled]) -> Result<()> {
         let mut conn = self.keeper.acquire_tasks().await?;
-        let settled = match settle(&mut conn, batch).await {
-            Err(error) if !error.retryable() => settle_each(&mut conn, batch).await,
+        let settled = match settle(&mut conn, self.id, batch).await {
+            Err(error) if !error.retryable() => settle_each(&mut conn, self.id, batch).await,
             settled => settled,
         }?;
         conn.done();

@@ -67,7 +67,7 @@ async fn give_back(conn: &mut PgConnection, dead: &[i64], silence: Duration) -> 
                                      THEN pg_current_xact_id()::text::bigint END
             WHERE j.id = ANY (ARRAY(
                   SELECT r.id FROM okt_tasks.jobs r
-                   WHERE r.state = 'running'
+                   WHERE r.owner IS NOT NULL
                      AND (r.owner = ANY($1::bigint[])
                           OR r.heartbeat_at < clock_timestamp() - $2::bigint * interval '1 millisecond'
                           OR NOT EXISTS (SELECT FROM okt_tasks.workers w WHERE w.id = r.owner))

@@ -136,7 +136,7 @@ fn storable(text: String) -> String {
 
 /// Tells the queue; returns the jobs that were still this process's to settle.
 #[tracing::instrument(level = "debug", name = "db.jobs.settle", skip_all)]
-pub(crate) async fn settle(conn: &mut Connection, told: &[Settled]) -> Result<Vec<JobId>> {
+pub(crate) async fn settle(conn: &mut Connection, worker: i64, told: &[Settled]) -> Result<Vec<JobId>> {
     let changed = changes::message(told.iter().map(|settled| (settled.repository, settled.id)));
     let ids: Vec<Uuid> = told.iter().map(|settled| settled.id.uuid()).collect();
     let claims: Vec<i32> = told.iter().map(|settled| settled.claims).collect();
@@ -160,6 +160,7 @@ pub(crate) async fn settle(conn: &mut Connection, told: &[Settled]) -> Result<Ve
         &messages as &[Option<String>],
         &outputs as &[Option<String>],
         changed,
+        worker,
     )
     .fetch_one(conn)
     .await
@@ -168,13 +169,13 @@ pub(crate) async fn settle(conn: &mut Connection, told: &[Settled]) -> Result<Ve
 }
 
 /// As [`settle`], one by one: for a batch that can't be stored as a whole.
-pub(crate) async fn settle_each(conn: &mut Connection, told: &[Settled]) -> Result<Vec<JobId>> {
+pub(crate) async fn settle_each(conn: &mut Connection, worker: i64, told: &[Settled]) -> Result<Vec<JobId>> {
     let mut all = Vec::new();
     for settled in told {
-        match settle(conn, std::slice::from_ref(settled)).await {
+        match settle(conn, worker, std::slice::from_ref(settled)).await {
             Ok(settled) => all.extend(settled),
             Err(error) if error.retryable() => return Err(error),
-            Err(error) => all.extend(settle(conn, &[settled.unstorable(&error)]).await?),
+            Err(error) => all.extend(settle(conn, worker, &[settled.unstorable(&error)]).await?),
         }
     }
     Ok(all)

@@ -17,6 +17,8 @@ struct Slot {
     taken: u32,
     /// One place more, for a repository that has none: a tenant whose jobs take hours does not keep out another's.
     express: bool,
+    /// Somebody may have come since that place was last offered.
+    newcomer: bool,
     /// There may be more waiting than could be taken.
     hungry: bool,
 }
@@ -56,11 +58,16 @@ impl Slots {
         at_once
     }
 
-    /// Kinds of which more wait than there are places, with the one for newcomers free.
+    /// Kinds of which more wait than there are places, with the one for newcomers free and perhaps somebody for it.
     pub(crate) fn crowded(&self) -> Vec<String> {
-        let kinds = self.kinds();
-        let crowded = |slot: &Slot| slot.hungry && slot.taken >= slot.limit && !slot.express;
-        kinds.iter().filter(|(_, slot)| crowded(slot)).map(|(kind, _)| kind.clone()).collect()
+        let mut kinds = self.kinds();
+        let crowded = |slot: &Slot| slot.newcomer && slot.hungry && slot.taken >= slot.limit && !slot.express;
+        let crowded = kinds.iter_mut().filter(|(_, slot)| crowded(slot));
+        let offered = crowded.map(|(kind, slot)| {
+            slot.newcomer = false;
+            kind.clone()
+        });
+        offered.collect()
     }
 
     pub(crate) fn take_express(&self, kind: &str) {
@@ -72,6 +79,8 @@ impl Slots {
     pub(crate) fn give_back_express(&self, kind: &str) {
         if let Some(slot) = self.kinds().get_mut(kind) {
             slot.express = false;
+            slot.newcomer = true;
+            self.freed.notify_one();
         }
     }
 
@@ -96,6 +105,7 @@ impl Slots {
         let mut kinds = self.kinds();
         let Some(slot) = kinds.get_mut(kind) else { return false };
         slot.hungry = true;
+        slot.newcomer = true;
         slot.taken < slot.limit || !slot.express
     }
 

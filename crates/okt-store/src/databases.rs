@@ -228,9 +228,18 @@ fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit
         // It pays where a statement takes seconds; ours take milliseconds, and compiling one takes fifty.
         ("jit", "off".to_owned()),
     ]);
-    // A queue is empty now and holds a million rows in an hour: a plan that was made for the one is ruin for the other.
+    // A queue is empty now and holds a million rows in an hour, and a plan that was made for the one is ruin for the
+    // other. What it looks for always lies at one end of an index or has an id: with nothing else to choose from, one
+    // plan is right for ever, and need not be made anew for every statement.
     let options = match purpose {
-        Purpose::Keeper => options.options([("plan_cache_mode", "force_custom_plan")]),
+        Purpose::Keeper => options.options([
+            ("plan_cache_mode", "force_generic_plan"),
+            ("enable_seqscan", "off"),
+            ("enable_bitmapscan", "off"),
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+            ("enable_sort", "off"),
+        ]),
         Purpose::Api | Purpose::Worker => options,
     };
     Pool::new(options, SERVICE_ROLE, limit, database.acquire_timeout.duration()).map_err(from_sqlx)

@@ -23,6 +23,7 @@ CREATE TABLE okt_tasks.jobs (
     crashes          integer     NOT NULL DEFAULT 0,
     -- Grows with every claim and never shrinks: who holds an old number has lost the job.
     claims           integer     NOT NULL DEFAULT 0,
+    -- Who runs it; null when nobody does.
     owner            bigint,
     cancel_asked_at  timestamptz,
     waiting_for      text,
@@ -43,7 +44,7 @@ CREATE INDEX jobs_waiting_idx ON okt_tasks.jobs (kind, priority, turn) WHERE sta
 -- One at a time in a process, so that the next crash says which one it was.
 CREATE INDEX jobs_suspect_idx ON okt_tasks.jobs (kind, priority, turn) WHERE state = 'available' AND crashes >= 2;
 CREATE INDEX jobs_due_idx ON okt_tasks.jobs (scheduled_at) WHERE state IN ('scheduled', 'retryable');
-CREATE INDEX jobs_running_idx ON okt_tasks.jobs (repository_id, id) WHERE state = 'running';
+CREATE INDEX jobs_running_idx ON okt_tasks.jobs (owner) WHERE owner IS NOT NULL;
 CREATE INDEX jobs_repository_idx ON okt_tasks.jobs (repository_id, id);
 CREATE INDEX jobs_failed_idx ON okt_tasks.jobs (repository_id, id) WHERE state IN ('cancelled', 'discarded');
 CREATE INDEX jobs_finished_in_idx ON okt_tasks.jobs (repository_id, finished_in) WHERE finished_in IS NOT NULL;
