@@ -4,13 +4,14 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use axum::extract::{FromRequestParts, RawPathParams};
 use http::request::Parts;
 use http::{HeaderMap, header};
 use metrics_exporter_prometheus::PrometheusHandle;
 use okt_app::{App, Origin};
-use okt_auth::{Caller, Credential};
+use okt_auth::{Caller, Credential, Decision};
 use okt_http::{ClientAddress, Code, Edge, Gate, Guard, Limit, Principal, Problem, current_request_id};
-use okt_model::Error;
+use okt_model::{Domain, Error, Permission, RepositoryId};
 use okt_store::Databases;
 
 use crate::oauth::{Issuer, OAuthLimits, resource_metadata};
@@ -89,13 +90,7 @@ impl Gate for Api {
         if query.split('&').any(|pair| pair.split('=').next() == Some("access_token")) {
             return Err(Problem::new(Code::Malformed, "a token belongs into the header, and only there"));
         }
-        let caller = match self.app.auth().authenticate(bearer).await? {
-            Some(caller) => Some(caller),
-            None => match Issuer::of(self, parts) {
-                Some(Issuer(issuer)) => self.app.auth().authenticate_client(bearer, &issuer, &issuer).await?,
-                None => None,
-            },
-        };
+        let caller = self.authenticate(bearer, || Issuer::of(self, parts)).await?;
         let invalid = |detail: &'static str| {
             let problem = Problem::new(Code::Unauthenticated, detail);
             self.with_challenge(problem, parts, guard, Some("invalid_token"))
@@ -105,29 +100,15 @@ impl Gate for Api {
         };
         match (guard, caller.credential()) {
             (Guard::Session, Credential::ApiKey(_)) => {
-                self.deny(&caller, &origin(parts), "session").await?;
+                self.deny(&caller, &origin(parts), "session", None).await?;
                 return Err(Error::Forbidden("this needs a person's session; an API key can't do it").into());
             }
             // Its audience is the service, but never this part of it.
             (Guard::Session, Credential::Grant(_)) => {
-                self.deny(&caller, &origin(parts), "session").await?;
+                self.deny(&caller, &origin(parts), "session", None).await?;
                 return Err(invalid("this needs a person's session; a client's token can't do it"));
             }
-            (Guard::Needs(permission), credential) => {
-                let Some(scope) = caller.let_in(permission) else {
-                    self.deny(&caller, &origin(parts), &permission.to_string()).await?;
-                    let problem =
-                        Problem::new(Code::Forbidden, format!("this needs the permission {permission}"));
-                    // Another scope would not help a person who may not do it.
-                    return Err(match credential {
-                        Credential::Grant(_) if !caller.was_given(permission) => {
-                            self.with_challenge(problem, parts, guard, Some("insufficient_scope"))
-                        }
-                        _ => problem,
-                    });
-                };
-                parts.extensions.insert(scope);
-            }
+            (Guard::Needs(permission), _) => self.let_in(&caller, permission, parts).await?,
             _ => {}
         }
         let principal = principal(&caller);
@@ -137,6 +118,54 @@ impl Gate for Api {
 }
 
 impl Api {
+    /// Who presents this: a person's session, a key, or a client that was let in here.
+    pub(crate) async fn authenticate(
+        &self,
+        bearer: &str,
+        issuer: impl FnOnce() -> Option<Issuer> + Send,
+    ) -> Result<Option<Caller>, Error> {
+        if let Some(caller) = self.app.auth().authenticate(bearer).await? {
+            return Ok(Some(caller));
+        }
+        let Some(Issuer(issuer)) = issuer() else { return Ok(None) };
+        self.app.auth().authenticate_client(bearer, &issuer, &issuer).await
+    }
+
+    /// Leaves the proof that the caller holds the permission for the handler: in the repository of the path where there
+    /// is one, else in the installation.
+    async fn let_in(
+        &self,
+        caller: &Caller,
+        permission: Permission,
+        parts: &mut Parts,
+    ) -> Result<(), Problem> {
+        let repository = repository_of(parts).await?;
+        let let_in = match repository {
+            Some(id) => {
+                let scope = caller.let_in_repository(id, permission);
+                scope.map(|scope| drop(parts.extensions.insert(scope)))
+            }
+            None => caller.let_in(permission).map(|scope| drop(parts.extensions.insert(scope))),
+        };
+        if let_in.is_some() {
+            return Ok(());
+        }
+        self.deny(caller, &origin(parts), &permission.to_string(), repository).await?;
+        let domain = repository.map_or(Domain::System, Domain::Repository);
+        if caller.decide(domain, permission) == Decision::Invisible {
+            return Err(no_such_repository());
+        }
+        let problem = Problem::new(Code::Forbidden, format!("this needs the permission {permission}"));
+        // Another scope would not help a person who may not do it.
+        Err(match caller.credential() {
+            Credential::Grant(_) if !caller.was_given(permission) => {
+                let guard = Guard::Needs(permission);
+                self.with_challenge(problem, parts, guard, Some("insufficient_scope"))
+            }
+            _ => problem,
+        })
+    }
+
     /// Says where a client finds out how to get a token that would do (RFC 9728), and for what (RFC 6750).
     fn with_challenge(
         &self,
@@ -156,13 +185,32 @@ impl Api {
     }
 
     /// Records a refusal, within a limit: it is one more write for every request.
-    pub(crate) async fn deny(&self, caller: &Caller, origin: &Origin, what: &str) -> Result<(), Problem> {
+    pub(crate) async fn deny(
+        &self,
+        caller: &Caller,
+        origin: &Origin,
+        what: &str,
+        repository: Option<RepositoryId>,
+    ) -> Result<(), Problem> {
         self.denials.check(&principal(caller))?;
-        Ok(self.app.record_denial(caller, origin, what).await?)
+        Ok(self.app.record_denial(caller, origin, what, repository).await?)
     }
 }
 
-fn principal(caller: &Caller) -> Principal {
+/// The repository that the path speaks of. A text that names none answers as one that is not there.
+async fn repository_of(parts: &mut Parts) -> Result<Option<RepositoryId>, Problem> {
+    let Ok(params) = RawPathParams::from_request_parts(parts, &()).await else {
+        return Err(no_such_repository());
+    };
+    let named = params.iter().find(|(name, _)| *name == "repoID");
+    named.map(|(_, text)| text.parse().map_err(|_| no_such_repository())).transpose()
+}
+
+fn no_such_repository() -> Problem {
+    Error::NotFound("repository").into()
+}
+
+pub(crate) fn principal(caller: &Caller) -> Principal {
     Principal(match caller.credential() {
         Credential::Session(_) => format!("user:{}", caller.user()).into(),
         Credential::ApiKey(id) => format!("key:{id}").into(),

@@ -117,7 +117,7 @@ pub async fn update(
     let origin = Origin::from(origin);
     let changed = api.app.update_profile(&origin, &caller.0, id.into(), change).await;
     if let Err(Error::Forbidden(_)) = &changed {
-        api.deny(&caller.0, &origin, "user:update").await?;
+        api.deny(&caller.0, &origin, "user:update", None).await?;
     }
     Ok(Json(changed?.into()))
 }

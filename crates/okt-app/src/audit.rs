@@ -77,9 +77,15 @@ pub(crate) async fn record_in(
 
 impl App {
     /// Records that a caller was refused; `what` is the permission that was missing.
-    pub async fn record_denial(&self, caller: &Caller, origin: &Origin, what: &str) -> Result<()> {
+    pub async fn record_denial(
+        &self,
+        caller: &Caller,
+        origin: &Origin,
+        what: &str,
+        repository: Option<RepositoryId>,
+    ) -> Result<()> {
         let mut conn = self.databases().acquire_system().await?;
-        record(&mut conn, origin, Actor::caller(caller), "request.denied", what).await
+        record_in(&mut conn, origin, Actor::caller(caller), "request.denied", what, repository).await
     }
 
     /// Newest first.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use moka::sync::Cache;
 use okt_config::{Config, Secret};
 use okt_model::{
-    ApiKeyId, Domain, GrantId, Permission, PermissionSet, Result, Role, Scope, SessionId, TokenId, UserId,
+    ApiKeyId, Domain, GrantId, Permission, PermissionSet, RepositoryId, Result, Role, Scope, SessionId,
+    TokenId, UserId,
 };
 use okt_store::{Databases, api_keys, oauth_grants, roles, sessions};
 use uuid::Uuid;
@@ -59,6 +60,14 @@ pub enum Credential {
 /// [`Caller::let_in`] makes one.
 #[derive(Clone)]
 pub struct SystemScope(Caller);
+
+/// The proof that a caller holds the permission that a use case on a repository needs. Only
+/// [`Caller::let_in_repository`] makes one.
+#[derive(Clone)]
+pub struct RepoScope {
+    caller: Caller,
+    repository: RepositoryId,
+}
 
 impl Auth {
     /// `secret` is the service's signing secret.
@@ -250,11 +259,27 @@ impl Caller {
     pub fn let_in(&self, permission: Permission) -> Option<SystemScope> {
         self.may(Domain::System, permission).then(|| SystemScope(self.clone()))
     }
+
+    /// Lets a caller in to use cases on a repository, if they hold the permission there. [`Self::decide`] says why not.
+    pub fn let_in_repository(&self, repository: RepositoryId, permission: Permission) -> Option<RepoScope> {
+        let allowed = self.may(Domain::Repository(repository), permission);
+        allowed.then(|| RepoScope { caller: self.clone(), repository })
+    }
 }
 
 impl SystemScope {
     pub const fn caller(&self) -> &Caller {
         &self.0
+    }
+}
+
+impl RepoScope {
+    pub const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    pub const fn repository(&self) -> RepositoryId {
+        self.repository
     }
 }
 
