@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use okt_model::{JobId, RepositoryId};
 use okt_store::Databases;
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 use uuid::Uuid;
 
 /// Where changes are told.
@@ -18,6 +18,8 @@ const LONGEST: usize = 7_000;
 /// How many changes may wait for a slow listener before it is told to look at everything.
 const PATIENCE: usize = 16;
 const RECONNECT: Duration = Duration::from_millis(500);
+/// How long a silent connection is trusted.
+const SILENCE: Duration = Duration::from_secs(20);
 
 /// Something happened to jobs of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +31,13 @@ pub enum Change {
 
 /// The subscriptions of this process. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Changes(Arc<Mutex<HashMap<Uuid, broadcast::Sender<Change>>>>);
+pub struct Changes(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    subscribers: Mutex<HashMap<Uuid, broadcast::Sender<Change>>>,
+    wanted: Notify,
+}
 
 /// Hears of the changes to the jobs of one repository.
 pub struct Subscription {
@@ -39,14 +47,28 @@ pub struct Subscription {
 }
 
 impl Changes {
-    /// Hears what all processes tell, until dropped.
+    /// Hears what all processes tell, until dropped. Holds a connection only while somebody wants to know.
     pub async fn listen(&self, databases: &Databases) {
         loop {
+            while self.subscribers().is_empty() {
+                self.0.wanted.notified().await;
+            }
             if let Ok(mut listener) = databases.listen_to_tasks(&[CHANNEL]).await {
                 // Between two connections anything may have happened.
                 self.tell_everybody();
-                while let Ok((_, message)) = listener.hear().await {
-                    self.tell(&message);
+                loop {
+                    tokio::select! {
+                        heard = listener.hear() => match heard {
+                            Ok((_, message)) => self.tell(&message),
+                            Err(_) => break,
+                        },
+                        // A connection that is only listened to may be dead without a sound.
+                        () = tokio::time::sleep(SILENCE) => {
+                            if self.subscribers().is_empty() || listener.ping().await.is_err() {
+                                break;
+                            }
+                        }
+                    }
                 }
             }
             tokio::time::sleep(RECONNECT).await;
@@ -59,6 +81,7 @@ impl Changes {
             let mut subscribers = self.subscribers();
             subscribers.entry(repository).or_insert_with(|| broadcast::channel(PATIENCE).0).subscribe()
         };
+        self.0.wanted.notify_one();
         Subscription { repository, receiver, changes: self.clone() }
     }
 
@@ -89,7 +112,7 @@ impl Changes {
     }
 
     fn subscribers(&self) -> std::sync::MutexGuard<'_, HashMap<Uuid, broadcast::Sender<Change>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

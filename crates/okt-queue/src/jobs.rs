@@ -1,11 +1,15 @@
 //! What people may ask of jobs: to see them, to stop one, to try one again.
 
+use std::time::Duration;
+
 use okt_model::{Cost, Error, Job, JobFilter, JobId, JobState, RepositoryId, Result, Subject, Waiting};
-use okt_store::{Databases, Pooled, Tx, from_sqlx};
+use okt_store::{Databases, Pooled, Tx, from_sqlx, outbox};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::changes;
+use crate::enqueue::MAX_ATTEMPTS;
+use crate::rescue;
 
 /// Whose jobs are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +35,27 @@ pub struct Count {
     pub count: i64,
 }
 
-/// Where a reader has got to in the order in which jobs end. Everything that ended in an older transaction has been
-/// seen; what ended in a newer one may have been.
+/// A moment in the order in which jobs end: the number of the transaction that ended one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(pub i64);
+
+/// What somebody who looked had to see: all transactions that had ended by then. Exact also while old ones still run,
+/// which a single number could not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen(String);
+
+impl Seen {
+    /// Everything before a position, and nothing from it on.
+    pub fn before(position: Position) -> Self {
+        Self(format!("{0}:{0}:", position.0))
+    }
+
+    /// Everything older was to be seen.
+    pub fn horizon(&self) -> Position {
+        let number = self.0.split(':').next().and_then(|text| text.parse().ok());
+        Position(number.unwrap_or(0))
+    }
+}
 
 pub async fn find(databases: &Databases, whose: Whose, id: JobId) -> Result<Option<Job>> {
     let mut found = get(databases, whose, &[id]).await?;
@@ -239,36 +260,77 @@ pub async fn retry(databases: &Databases, whose: Whose, id: JobId) -> Result<Opt
     Ok(Some(()))
 }
 
-/// Where the order of ends is now.
-#[tracing::instrument(level = "debug", name = "db.jobs.position", skip_all)]
-pub async fn position(conn: &mut Pooled) -> Result<Position> {
-    let row =
-        sqlx::query_scalar!(r#"SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS "position!""#)
-            .fetch_one(&mut **conn)
-            .await
-            .map_err(from_sqlx)?;
-    Ok(Position(row))
+/// A job whose note has not reached the queue yet.
+pub async fn find_on_its_way(
+    databases: &Databases,
+    repository: RepositoryId,
+    id: JobId,
+) -> Result<Option<Job>> {
+    for home in databases.homes() {
+        let mut tx = databases.begin(home, repository).await?;
+        let note = outbox::find(&mut tx, repository, id).await?;
+        tx.commit().await?;
+        let Some(note) = note else { continue };
+        return Ok(Some(Job {
+            id,
+            repository: Some(repository),
+            kind: note.kind,
+            state: if note.due { JobState::Available } else { JobState::Scheduled },
+            priority: note.priority,
+            subject: note.subject,
+            attempt: 0,
+            max_attempts: MAX_ATTEMPTS,
+            crashes: 0,
+            progress: None,
+            cost: Cost::default(),
+            failures: Vec::new(),
+            waiting_for: Some(Waiting::Relay),
+            created_at: note.created_at,
+            scheduled_at: note.scheduled_at,
+            started_at: None,
+            heartbeat_at: None,
+            finished_at: None,
+            output: None,
+        }));
+    }
+    Ok(None)
 }
 
-/// The jobs of a repository that ended since a position, or in its moment, in the order of their ends; from after the
+/// Gives back at once what dead processes hold, or whoever was silent for longer than `silence`; returns how many jobs.
+/// Whoever lives keeps what they have.
+pub async fn rescue(databases: &Databases, silence: Duration) -> Result<u64> {
+    // No process has this number.
+    rescue::rescue(databases, 0, silence).await
+}
+
+/// What there is to see now.
+#[tracing::instrument(level = "debug", name = "db.jobs.now", skip_all)]
+pub async fn now(conn: &mut Pooled) -> Result<Seen> {
+    let text = sqlx::query_scalar!(r#"SELECT pg_current_snapshot()::text AS "now!""#);
+    text.fetch_one(&mut **conn).await.map(Seen).map_err(from_sqlx)
+}
+
+/// The jobs of a repository that ended and that were not to be seen before, in the order of their ends; from after the
 /// last one of the page before.
 #[tracing::instrument(level = "debug", name = "db.jobs.ended_since", skip_all)]
 pub async fn ended_since(
     conn: &mut Pooled,
     repository: RepositoryId,
-    since: Position,
+    seen: &Seen,
     after: Option<(Position, JobId)>,
     limit: i64,
 ) -> Result<Vec<(Position, JobId)>> {
-    let (position, id) = after.map_or((since.0, Uuid::nil()), |(position, id)| (position.0, id.uuid()));
+    let (position, id) = after.map_or((seen.horizon().0, Uuid::nil()), |(at, id)| (at.0, id.uuid()));
     let rows = sqlx::query!(
         r#"SELECT id, finished_in AS "finished_in!" FROM okt_tasks.jobs
             WHERE repository_id = $1 AND finished_in >= $2 AND (finished_in, id) > ($2, $3)
+              AND NOT pg_visible_in_snapshot(finished_in::text::xid8, $4::text::pg_snapshot)
             ORDER BY finished_in, id
-            LIMIT $4"#,
+            LIMIT $5"#,
         repository.uuid(),
         position,
         id,
+        seen.0,
         limit,
     )
     .fetch_all(&mut **conn)

@@ -78,8 +78,14 @@ pub(crate) async fn promote(conn: &mut Connection) -> Result<i64> {
            promoted AS (
                UPDATE okt_tasks.jobs j SET state = 'available', waiting_for = NULL
                 WHERE j.id = ANY (ARRAY(SELECT id FROM due))
-               RETURNING j.kind)
-           SELECT count(*) AS "count!", pg_notify('okt_jobs_waiting', string_agg(DISTINCT kind, ','))::text AS told
+               RETURNING j.id, j.repository_id, j.kind),
+           -- Each repository by itself, and by name only where the names fit.
+           told AS MATERIALIZED (
+               SELECT pg_notify('okt_jobs_changed', repository_id || ':'
+                          || CASE WHEN count(*) > 150 THEN '*' ELSE string_agg(id::text, ',') END)
+                 FROM promoted WHERE repository_id IS NOT NULL GROUP BY repository_id)
+           SELECT count(*) AS "count!", (SELECT count(*) FROM told) AS repositories,
+                  pg_notify('okt_jobs_waiting', string_agg(DISTINCT kind, ','))::text AS told
              FROM promoted"#,
         BATCH,
     )

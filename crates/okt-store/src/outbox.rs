@@ -22,6 +22,8 @@ pub struct Note {
     pub subject: Subject,
     pub created_at: DateTime<Utc>,
     pub scheduled_at: DateTime<Utc>,
+    /// Whether its time has come.
+    pub due: bool,
 }
 
 /// When and how soon.
@@ -102,8 +104,9 @@ pub async fn take(conn: &mut PgConnection, repository: RepositoryId, id: JobId) 
 #[tracing::instrument(level = "debug", name = "db.outbox.find", skip_all)]
 pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: JobId) -> Result<Option<Note>> {
     let row = sqlx::query!(
-        "SELECT kind, priority, source_id, investigation_id, report_id, created_at, scheduled_at
-           FROM okt_repository.outbox WHERE repository_id = $1 AND job_id = $2 AND arrived_at IS NULL",
+        r#"SELECT kind, priority, source_id, investigation_id, report_id, created_at, scheduled_at,
+                  scheduled_at <= clock_timestamp() AS "due!"
+             FROM okt_repository.outbox WHERE repository_id = $1 AND job_id = $2 AND arrived_at IS NULL"#,
         repository.uuid(),
         id.uuid(),
     )
@@ -121,6 +124,7 @@ pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: JobId) 
         },
         created_at: row.created_at,
         scheduled_at: row.scheduled_at,
+        due: row.due,
     }))
 }
 
