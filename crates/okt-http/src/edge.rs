@@ -17,6 +17,7 @@ use http_body::Body as _;
 use okt_config::{Config, Mode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::{Layer, Service, ServiceExt};
 use tracing::Instrument;
@@ -51,6 +52,7 @@ pub struct Edge {
     /// In development a whole test suite comes from 127.0.0.1; limits per address would only get in its way.
     loopback_is_unlimited: bool,
     draining: AtomicBool,
+    closing: CancellationToken,
 }
 
 /// How long a body may take before the gate is asked again.
@@ -78,6 +80,7 @@ impl Edge {
             guessing: Exhausted::default(),
             loopback_is_unlimited: config.mode == Mode::Development && issuer.is_none(),
             draining: AtomicBool::new(false),
+            closing: CancellationToken::new(),
         })
     }
 
@@ -88,6 +91,16 @@ impl Edge {
 
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
+    }
+
+    /// From now on no connection is taken: an answer that has no end by itself has to find one.
+    pub fn start_closing(&self) {
+        self.closing.cancel();
+    }
+
+    /// Ends when [`Self::start_closing`] was called.
+    pub async fn closing(&self) {
+        self.closing.cancelled().await;
     }
 
     /// Keeps the rate limits' memory in proportion to the active callers.

@@ -22,8 +22,8 @@ use crate::edge::Edge;
 use crate::routes::Served;
 
 /// Serves until `stop` is cancelled, then drains: readiness refuses at once, requests are still taken for
-/// `server.drain_delay` so that balancers notice, then the listener closes and what runs may finish within
-/// `server.drain_timeout`.
+/// `server.drain_delay` so that balancers notice, then the listener closes, streams of events end and what runs may
+/// finish within `server.drain_timeout`.
 pub async fn serve(listener: TcpListener, service: Served, edge: Arc<Edge>, stop: CancellationToken) {
     let graceful = GracefulShutdown::new();
     let connections = Arc::new(Semaphore::new(edge.server.max_connections));
@@ -84,6 +84,8 @@ pub async fn serve(listener: TcpListener, service: Served, edge: Arc<Edge>, stop
     }
 
     drop(listener);
+    // Not before: whoever is sent away now comes back to somebody else.
+    edge.start_closing();
     let limit = edge.server.drain_timeout.duration();
     let finished = async {
         graceful.shutdown().await;
