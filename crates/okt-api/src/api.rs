@@ -17,6 +17,7 @@ use okt_store::Databases;
 use crate::oauth::{Issuer, OAuthLimits, resource_metadata};
 use crate::openapi::Documents;
 use crate::sign_in::SignInLimits;
+use crate::streams::{StreamRules, Streams};
 
 const DENIALS_PER_MINUTE: u32 = 60;
 
@@ -34,6 +35,8 @@ pub struct Shared {
     pub(crate) sign_in: SignInLimits,
     pub(crate) oauth: OAuthLimits,
     denials: Limit<Principal>,
+    pub(crate) streams: Streams,
+    stream_rules: OnceLock<StreamRules>,
     /// Filled once the table is complete, because the table is what they describe.
     pub(crate) documents: OnceLock<Documents>,
 }
@@ -52,7 +55,19 @@ impl Api {
         let (sign_in, oauth) = (SignInLimits::new(app.config()), OAuthLimits::new(app.config()));
         let (pools, documents) = (pools.to_vec(), OnceLock::new());
         let denials = Limit::per_minute(DENIALS_PER_MINUTE);
-        Self(Arc::new(Shared { app, edge, metrics, pools, sign_in, oauth, denials, documents }))
+        let (streams, stream_rules) = (Streams::default(), OnceLock::new());
+        Self(Arc::new(Shared {
+            app,
+            edge,
+            metrics,
+            pools,
+            sign_in,
+            oauth,
+            denials,
+            streams,
+            stream_rules,
+            documents,
+        }))
     }
 
     /// Keeps the memory of limits and the open connections in proportion to the active callers. Runs until dropped.
@@ -68,6 +83,15 @@ impl Api {
                 databases.close_idle().await;
             }
         }
+    }
+
+    /// Before the first stream; else the usual rules are in force already.
+    pub fn set_stream_rules(&self, rules: StreamRules) {
+        let _ = self.stream_rules.set(rules);
+    }
+
+    pub(crate) fn stream_rules(&self) -> StreamRules {
+        *self.stream_rules.get_or_init(StreamRules::default)
     }
 
     pub fn edge(&self) -> Arc<Edge> {

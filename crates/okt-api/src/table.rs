@@ -4,7 +4,10 @@ use okt_http::Guard::{Authenticated, Needs, Probe, Public, Session};
 use okt_http::{Routes, route};
 use okt_model::{Action, Object, Permission};
 
-use crate::{Api, admin, api_keys, auth, docs, health, metrics, oauth, once, openapi, repositories, users};
+use crate::jobs::{JOB_CANCEL, JOB_READ};
+use crate::{
+    Api, admin, api_keys, auth, docs, health, jobs, metrics, oauth, once, openapi, repositories, users,
+};
 
 const AUDIT_READ: Permission = Permission::new(Object::Audit, Action::Read);
 const ROLE_MANAGE: Permission = Permission::new(Object::Role, Action::Manage);
@@ -48,7 +51,18 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(Needs(ROLE_MANAGE), route!(admin::remove_role))
         .at(Needs(ROLE_READ), route!(admin::permissions))
         .at(Needs(AUDIT_READ), route!(admin::audit))
+        .at(Needs(JOB_CANCEL), route!(jobs::rescue))
+        .at(Needs(JOB_READ), route!(jobs::list))
+        .at(Needs(JOB_READ), route!(jobs::stats))
+        .at(Needs(JOB_READ), route!(jobs::show))
         .at(Public, route!(repositories::presets))
+        .at(Needs(JOB_READ), route!(jobs::list_in))
+        .at(Needs(JOB_READ), route!(jobs::stats_in))
+        .at(Needs(JOB_READ), route!(jobs::show_in))
+        .at(Needs(JOB_CANCEL), route!(jobs::cancel))
+        .at(Needs(JOB_CANCEL), once(&api.app, route!(jobs::retry)))
+        .at(Needs(JOB_READ), route!(jobs::events))
+        .at(Needs(JOB_READ), route!(jobs::job_events))
 }
 
 /// What every process answers, whatever its role.

@@ -8,6 +8,8 @@ mod audit;
 mod bootstrap;
 mod health;
 mod idempotency;
+mod job_events;
+mod jobs;
 pub mod oauth;
 mod request;
 mod roles;
@@ -18,6 +20,7 @@ use std::sync::Arc;
 use okt_auth::Auth;
 use okt_config::Config;
 use okt_providers::GuardedClient;
+use okt_queue::Changes;
 use okt_store::Databases;
 use tokio::sync::Semaphore;
 
@@ -27,6 +30,8 @@ pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
 pub use api_keys::KeyRequest;
 pub use health::Check;
 pub use idempotency::{Answer, Claimed, Once};
+pub use job_events::{JobEvent, JobWatch};
+pub use jobs::{JobScope, JobStats, KindStats};
 pub use request::Origin;
 pub use roles::DomainPermissions;
 
@@ -47,6 +52,8 @@ struct Inner {
     documents: Semaphore,
     /// For answers that are kept to be given again.
     answers: Seal,
+    /// Who wants to hear of jobs in this process.
+    changes: Changes,
 }
 
 impl App {
@@ -62,7 +69,8 @@ impl App {
                 None
             }
         };
-        Self(Arc::new(Inner { config, databases, auth, web, documents: Semaphore::new(DOCUMENTS), answers }))
+        let (documents, changes) = (Semaphore::new(DOCUMENTS), Changes::default());
+        Self(Arc::new(Inner { config, databases, auth, web, documents, answers, changes }))
     }
 
     pub fn config(&self) -> &Config {
@@ -87,5 +95,9 @@ impl App {
 
     fn answers(&self) -> &Seal {
         &self.0.answers
+    }
+
+    fn changes(&self) -> &Changes {
+        &self.0.changes
     }
 }

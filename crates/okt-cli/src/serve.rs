@@ -117,6 +117,10 @@ async fn run(
     }
     let tidy = api.clone();
     tasks.spawn(async move { tidy.keep_tidy().await });
+    if role != Role::Worker {
+        let app = api.app.clone();
+        tasks.spawn(async move { app.hear_of_jobs().await });
+    }
     let metrics = telemetry.metrics.clone();
     tasks.spawn(async move { upkeep(&metrics).await });
     let worker = start_worker(&config, &databases)?;

@@ -9,6 +9,7 @@ use okt_config::Config;
 use okt_http::{Edge, Served};
 use okt_store::{Databases, Purpose};
 use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +26,9 @@ pub struct TestService {
     client: reqwest::Client,
     stop: CancellationToken,
     served: Mutex<Option<JoinHandle<()>>>,
+    /// A thread of its own for what is heard of jobs. Tests often end on the only thread of theirs, where nobody would
+    /// close a connection that is just being made; the database could not be dropped for a minute.
+    hearing: Option<Runtime>,
 }
 
 impl TestService {
@@ -66,7 +70,11 @@ impl TestService {
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let stop = CancellationToken::new();
         let served = Mutex::new(Some(tokio::spawn(okt_http::serve(listener, service, edge, stop.clone()))));
-        Self { url, api, database, client: client::client(), stop, served }
+        let app = api.app.clone();
+        let hearing = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
+        hearing.spawn(async move { app.hear_of_jobs().await });
+        let hearing = Some(hearing);
+        Self { url, api, database, client: client::client(), stop, served, hearing }
     }
 
     pub fn request(&self, method: http::Method, path: &str) -> reqwest::RequestBuilder {
@@ -93,5 +101,8 @@ impl TestService {
 impl Drop for TestService {
     fn drop(&mut self) {
         self.stop.cancel();
+        if let Some(hearing) = self.hearing.take() {
+            hearing.shutdown_background();
+        }
     }
 }

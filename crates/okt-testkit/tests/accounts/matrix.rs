@@ -2,8 +2,8 @@ use std::fmt::Write;
 
 use http::Method;
 use okt_http::Line;
-use okt_model::RepositoryId;
-use okt_testkit::accounts::{PASSWORD, access_token, api_key, give, register, session};
+use okt_model::{JobId, RepositoryId};
+use okt_testkit::accounts::{PASSWORD, access_token, api_key, give, register, session, sql};
 use okt_testkit::client::Answer;
 use okt_testkit::golden;
 use okt_testkit::served::TestService;
@@ -25,11 +25,12 @@ const WHO: [&str; 10] = [
     "client",
 ];
 
-/// What the requests are about: somebody else, who has a role to be taken away.
+/// What the requests are about: somebody else, who has a role to be taken away, and a job that waits to be tried again.
 struct About {
     user: Uuid,
     email: String,
     repository: String,
+    job: String,
     /// Unlike that of any other request.
     number: usize,
 }
@@ -39,7 +40,13 @@ fn body(line: &Line, about: &About) -> Option<Value> {
     let role = json!({"user_id": about.user, "role": "viewer", "domain": about.repository});
     Some(match (line.method.as_str(), line.path.as_str()) {
         ("GET", _)
-        | ("POST", "/api/v1/auth/logout")
+        | (
+            "POST",
+            "/api/v1/auth/logout"
+            | "/api/v1/admin/jobs/rescue"
+            | "/api/v1/repositories/{repoID}/jobs/{jobID}/cancel"
+            | "/api/v1/repositories/{repoID}/jobs/{jobID}/retry",
+        )
         | (
             "DELETE",
             "/api/v1/users/me/api-keys/{keyID}"
@@ -74,6 +81,7 @@ fn takes_a_form(line: &Line) -> bool {
 fn path(line: &Line, about: &About) -> String {
     let nothing = RepositoryId::mint().to_string();
     let path = line.path.replace("{userID}", &about.user.to_string()).replace("{path}", "mcp");
+    let path = path.replace("{repoID}", &about.repository).replace("{jobID}", &about.job);
     let path = ["{keyID}", "{grantID}", "{clientID}", "{rest}"]
         .iter()
         .fold(path, |path, name| path.replace(name, &nothing));
@@ -96,7 +104,7 @@ async fn who_gets_past_which_guard_is_as_committed() {
     }
     let (_, key) = api_key(&service, &sysadmin, &["source:read"]).await;
     let client = access_token(&service, sysadmin.id, "user:read").await;
-    let mut about = About { user: other.id, email: other.email, repository, number: 0 };
+    let mut about = About { user: other.id, email: other.email, repository, job: String::new(), number: 0 };
 
     let routes = okt_api::table(&service.api);
     let mut lines: Vec<_> = routes.lines().to_vec();
@@ -106,6 +114,7 @@ async fn who_gets_past_which_guard_is_as_committed() {
         for who in WHO {
             // Nothing that one request does may be felt by the next.
             give(&service, about.user, &about.repository, "viewer").await;
+            about.job = job_in(&service, &about.repository).await;
             about.number += 1;
             let token = match who {
                 "nobody" => None,
@@ -125,6 +134,18 @@ async fn who_gets_past_which_guard_is_as_committed() {
     golden::check("crates/okt-api/matrix.txt", &matrix);
 }
 
+/// A job that can be read, cancelled and tried again.
+async fn job_in(service: &TestService, repository: &str) -> String {
+    let id = JobId::mint().to_string();
+    let insert = format!(
+        "INSERT INTO okt_tasks.jobs
+                (id, repository_id, kind, state, priority, turn, payload, max_attempts, scheduled_at)
+         VALUES ('{id}', '{repository}', 'nothing', 'retryable', 0, 0, '{{}}', 10, now() + interval '1 hour')"
+    );
+    sql(service, &insert).await;
+    id
+}
+
 async fn ask(service: &TestService, line: &Line, about: &About, token: Option<String>) -> u16 {
     let mut request = service.request(line.method.clone(), &path(line, about));
     if let Some(token) = token {
@@ -137,6 +158,10 @@ async fn ask(service: &TestService, line: &Line, about: &About, token: Option<St
         Some(body) => request.json(&body),
         None => request,
     };
+    if line.path.ends_with("/events") {
+        // A stream that is let through has no end.
+        return request.send().await.unwrap().status().as_u16();
+    }
     let answer = Answer::of(request).await;
     assert!(!answer.status.is_server_error(), "{} {}: {answer:?}", line.method, line.path);
     answer.status.as_u16()
@@ -150,5 +175,6 @@ fn a_line_that_the_matrix_does_not_know_is_noticed() {
         path: "/api/v1/novelties".to_owned(),
         guard: okt_http::Guard::Authenticated,
     };
-    body(&line, &About { user: Uuid::nil(), email: String::new(), repository: String::new(), number: 0 });
+    let (email, repository, job) = (String::new(), String::new(), String::new());
+    body(&line, &About { user: Uuid::nil(), email, repository, job, number: 0 });
 }

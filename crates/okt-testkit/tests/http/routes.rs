@@ -29,7 +29,7 @@ async fn every_line_answers_with_and_without_a_trailing_slash() {
         if line.path.ends_with("/{rest}") || line.path.ends_with("oauth-authorization-server/{path}") {
             continue;
         }
-        let path = ["{userID}", "{keyID}", "{grantID}", "{clientID}"]
+        let path = ["{userID}", "{keyID}", "{grantID}", "{clientID}", "{repoID}", "{jobID}"]
             .iter()
             .fold(line.path.replace("{path}", "mcp"), |path, name| path.replace(name, NOBODY));
         let status = async |path: &str| Answer::of(service.request(line.method.clone(), path)).await.status;
