@@ -118,20 +118,22 @@ impl FromStr for Mark {
     }
 }
 
-/// The latest jobs as they were told. Each has one place that it shares with others, so that the memory is bounded; one
-/// that was pushed out may be told once more.
+/// The latest jobs as they were told: so many and no more, so that one that was pushed out may be told once more.
 #[derive(Default)]
-struct Told(Vec<u64>);
+struct Told(VecDeque<(JobId, u64)>);
 
 impl Told {
     /// Whether it has to be told, and from now on has been.
     fn is_news(&mut self, job: &Job) -> bool {
-        if self.0.is_empty() {
-            self.0.resize(TOLD, 0);
-        }
-        let place = usize::from(job.id.uuid().as_bytes()[15]) % TOLD;
         let news = fingerprint(job);
-        std::mem::replace(&mut self.0[place], news) != news
+        if let Some((_, told)) = self.0.iter_mut().find(|(id, _)| *id == job.id) {
+            return std::mem::replace(told, news) != news;
+        }
+        if self.0.len() == TOLD {
+            self.0.pop_front();
+        }
+        self.0.push_back((job.id, news));
+        true
     }
 }
 

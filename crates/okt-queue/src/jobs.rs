@@ -343,7 +343,7 @@ pub async fn ended_since(
 #[tracing::instrument(level = "debug", name = "db.jobs.unended", skip_all)]
 pub async fn unended(conn: &mut Pooled, repository: RepositoryId, limit: i64) -> Result<Vec<JobId>> {
     let rows = sqlx::query_scalar!(
-        r#"(SELECT id AS "id!" FROM okt_tasks.jobs WHERE repository_id = $1 AND state = 'running' LIMIT $2)
+        r#"(SELECT id AS "id!" FROM okt_tasks.jobs WHERE repository_id = $1 AND owner IS NOT NULL LIMIT $2)
            UNION
            (SELECT id FROM okt_tasks.jobs
              WHERE repository_id = $1 AND state IN ('scheduled', 'available', 'retryable')

@@ -150,7 +150,9 @@ impl Bench {
         let started = Instant::now();
         for (tenant, batch) in self.jobs(JOBS).chunks_mut(BATCH).enumerate() {
             // Whoever asks for a thousand jobs asks for one repository.
-            batch.iter_mut().for_each(|job| job.repository = Some(self.tenants[tenant]));
+            for job in batch.iter_mut() {
+                job.repository = Some(self.tenants[tenant]);
+            }
             let mut conn = keeper.acquire_tasks().await?;
             okt_queue::enqueue(&mut conn, batch).await?;
             conn.done();
