@@ -25,11 +25,7 @@ enum Chore {
         manifest_path: Option<PathBuf>,
     },
     /// Build in release and compare requests and jobs with their bare SQL; needs the services' environment.
-    Bench {
-        /// Only what runs with every change.
-        #[arg(long)]
-        short: bool,
-    },
+    Bench,
     /// Formatting, lints, floors, all tests; needs the services' environment.
     Ci,
     /// Record what the database says about every checked query; needs the services' environment.
@@ -43,7 +39,7 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().chore {
         Chore::Floors { manifest_path } => floors::check(manifest_path),
-        Chore::Bench { short } => bench::run(short),
+        Chore::Bench => bench::run(),
         Chore::Ci => ci::run(),
         Chore::Sqlx { check } => sqlx::record(check),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use okt_model::{JobId, NewJob, RepositoryId, Result};
+use okt_model::{Error, JobId, NewJob, RepositoryId, Result};
 use okt_store::{Connection, from_sqlx};
 use uuid::Uuid;
 
@@ -34,28 +34,45 @@ pub async fn enqueue(conn: &mut Connection, jobs: &[NewJob]) -> Result<()> {
     let investigations: Vec<Option<Uuid>> = jobs.iter().map(|job| job.subject.investigation).collect();
     let reports: Vec<Option<Uuid>> = jobs.iter().map(|job| job.subject.report).collect();
     let delays: Vec<i64> = jobs.iter().map(|job| job.delay_ms).collect();
-    let queued = sqlx::query_file!(
-        "src/sql/enqueue.sql",
-        &ids,
-        &repositories as &[Option<Uuid>],
-        &databases as &[Option<String>],
-        &kind,
-        &priorities,
-        &turns,
-        &payloads,
-        &unique_keys as &[Option<String>],
-        &sources as &[Option<Uuid>],
-        &investigations as &[Option<Uuid>],
-        &reports as &[Option<Uuid>],
-        &delays,
-        MAX_ATTEMPTS,
-        kinds,
-        changed,
-    )
-    .fetch_one(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
-    if usize::try_from(queued.count).unwrap_or(0) < jobs.len() {
+    /// The same with one statement and with the other.
+    macro_rules! queue {
+        ($file:literal) => {
+            sqlx::query_file!(
+                $file,
+                &ids,
+                &repositories as &[Option<Uuid>],
+                &databases as &[Option<String>],
+                &kind,
+                &priorities,
+                &turns,
+                &payloads,
+                &unique_keys as &[Option<String>],
+                &sources as &[Option<Uuid>],
+                &investigations as &[Option<Uuid>],
+                &reports as &[Option<Uuid>],
+                &delays,
+                MAX_ATTEMPTS,
+                kinds,
+                changed,
+            )
+            .fetch_one(&mut *conn)
+            .await
+            .map(|row| row.count)
+        };
+    }
+    // Looking for a conflict in every index makes each row half as dear again, so it is done only where one may be. Two who
+    // queue the same job in the same moment are told so by an error, and the loser finds it the next time.
+    let count = match jobs.iter().any(|job| job.unique_key.is_some()) {
+        true => queue!("src/sql/enqueue_unique.sql"),
+        false => queue!("src/sql/enqueue.sql"),
+    };
+    let count = match count {
+        Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
+            return Err(Error::Unavailable { service: "the queue", cause: error.into() });
+        }
+        count => count.map_err(from_sqlx)?,
+    };
+    if usize::try_from(count).unwrap_or(0) < jobs.len() {
         for job in jobs.iter().filter(|job| job.unique_key.is_some()) {
             record_duplicate(conn, job).await?;
         }

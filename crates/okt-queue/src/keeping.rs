@@ -20,6 +20,9 @@ const REPORT: Duration = Duration::from_millis(250);
 /// How long a silent connection is trusted.
 const SILENCE: Duration = Duration::from_secs(20);
 
+/// How long what became of one job may wait for others.
+const COMPANY: Duration = Duration::from_millis(1);
+
 impl Shared {
     /// Hears of waiting jobs and of those to cancel, and holds the lock by which others know that this process lives.
     pub(crate) async fn keep_listening(self: Arc<Self>) {
@@ -155,6 +158,15 @@ impl Shared {
     pub(crate) async fn keep_settling(self: Arc<Self>, mut receiver: mpsc::Receiver<Settled>) {
         let mut batch = Vec::with_capacity(SETTLED);
         while receiver.recv_many(&mut batch, SETTLED).await > 0 {
+            // Where jobs end by the dozen, they are told by the dozen.
+            if !self.running().is_empty() {
+                tokio::time::sleep(COMPANY).await;
+                while batch.len() < SETTLED
+                    && let Ok(settled) = receiver.try_recv()
+                {
+                    batch.push(settled);
+                }
+            }
             let mut trouble = false;
             loop {
                 let told = self.tell(&batch).await;

@@ -112,7 +112,7 @@ impl Slots {
     /// Waits until it is worth while to claim for a kind that had none free.
     pub(crate) async fn freed(&self) {
         self.freed.notified().await;
-        if !self.kinds().values().any(|slot| slot.hungry && slot.taken * 2 <= slot.limit) {
+        if !self.kinds().values().any(|slot| slot.hungry && slot.taken == 0) {
             tokio::time::sleep(COMPANY).await;
         }
     }

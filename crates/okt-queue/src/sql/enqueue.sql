@@ -10,7 +10,7 @@ WITH queued AS (
                   $8::text[], $9::uuid[], $10::uuid[], $11::uuid[], $12::bigint[])
            AS n (id, repository_id, database, kind, priority, turn, payload, unique_key,
                  source_id, investigation_id, report_id, delay_ms)
-    ON CONFLICT DO NOTHING
+     WHERE NOT EXISTS (SELECT FROM okt_tasks.jobs j WHERE j.id = n.id)
     RETURNING id
 )
 SELECT count(*) AS "count!",
