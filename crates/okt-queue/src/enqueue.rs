@@ -62,10 +62,9 @@ pub async fn enqueue(conn: &mut Connection, jobs: &[NewJob]) -> Result<()> {
     }
     // Looking for a conflict in every index makes each row half as dear again, so it is done only where one may be. Two who
     // queue the same job in the same moment are told so by an error, and the loser finds it the next time.
-    let count = match jobs.iter().any(|job| job.unique_key.is_some()) {
-        true => queue!("src/sql/enqueue_unique.sql"),
-        false => queue!("src/sql/enqueue.sql"),
-    };
+    let may_be_taken = jobs.iter().any(|job| job.unique_key.is_some());
+    let count =
+        if may_be_taken { queue!("src/sql/enqueue_unique.sql") } else { queue!("src/sql/enqueue.sql") };
     let count = match count {
         Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
             return Err(Error::Unavailable { service: "the queue", cause: error.into() });
