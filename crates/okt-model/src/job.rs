@@ -18,7 +18,8 @@ pub trait Payload: Serialize + DeserializeOwned + Send + Sync {
         Subject::default()
     }
 
-    /// While a job with this key waits or runs, another one with it is not queued.
+    /// While a job of the same repository with this key waits or runs, another one with it is not queued. One that runs has
+    /// perhaps read already what it works on: a key is for work that is the same whenever it is done.
     fn unique_key(&self) -> Option<String> {
         None
     }

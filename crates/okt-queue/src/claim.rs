@@ -1,6 +1,6 @@
 //! Taking jobs to run.
 
-use okt_model::{JobId, RepositoryId, Result};
+use okt_model::{Cost, JobId, RepositoryId, Result};
 use okt_store::{Connection, from_sqlx};
 use uuid::Uuid;
 
@@ -17,6 +17,8 @@ pub(crate) struct Claimed {
     pub(crate) crashes: i32,
     /// Proof of this claim: whoever holds an older number has lost the job.
     pub(crate) claims: i32,
+    /// What earlier runs have spent.
+    pub(crate) cost: Cost,
     /// Somebody asked to cancel it before it began.
     pub(crate) cancelled: bool,
 }
@@ -89,6 +91,7 @@ struct Row {
     max_attempts: i32,
     crashes: i32,
     claims: i32,
+    cost: Option<String>,
     cancelled: bool,
 }
 
@@ -104,6 +107,7 @@ impl From<Row> for Claimed {
             max_attempts: row.max_attempts,
             crashes: row.crashes,
             claims: row.claims,
+            cost: row.cost.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
             cancelled: row.cancelled,
         }
     }

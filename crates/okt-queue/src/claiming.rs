@@ -12,6 +12,7 @@ use crate::backoff::about;
 use crate::claim::{begin_suspect, claim, claim_express, claim_suspect};
 use crate::minder::{Place, mind};
 use crate::worker::{POLL, RECONNECT, Shared, changed};
+use crate::workers::give_back;
 
 /// How long the others may hold up a suspect, and it the others.
 const QUIET: Duration = Duration::from_secs(5);
@@ -26,11 +27,7 @@ impl Shared {
     pub(crate) async fn keep_claiming(self: Arc<Self>, stop: CancellationToken) {
         let mut trouble = false;
         while !stop.is_cancelled() {
-            let more = match self.may_claim() {
-                true if self.suspects.load(Ordering::Relaxed) => self.try_suspect().await,
-                true => self.claim().await,
-                false => Ok(false),
-            };
+            let more = if self.may_claim() { self.take_on().await } else { Ok(false) };
             let pause = match &more {
                 Ok(true) => continue,
                 Ok(false) => POLL,
@@ -49,6 +46,33 @@ impl Shared {
                 () = tokio::time::sleep(about(pause)) => {}
             }
         }
+    }
+
+    async fn take_on(self: &Arc<Self>) -> Result<bool> {
+        if self.orphans.load(Ordering::Relaxed) {
+            self.give_back_orphans().await?;
+        }
+        // One of them, and then again everybody else.
+        if self.suspects.load(Ordering::Relaxed) && !self.suspect_runs.load(Ordering::Relaxed) {
+            self.try_suspect().await?;
+        }
+        // When the answer gets lost, the queue believes that we have jobs of which we know nothing.
+        self.orphans.store(true, Ordering::Relaxed);
+        let more = self.claim().await?;
+        self.orphans.store(false, Ordering::Relaxed);
+        Ok(more)
+    }
+
+    async fn give_back_orphans(&self) -> Result<()> {
+        let mut ours: Vec<_> = self.running().keys().copied().collect();
+        ours.extend(self.untold().iter());
+        let mut conn = self.keeper.acquire_tasks().await?;
+        let count = give_back(&mut conn, self.id, &ours).await?;
+        conn.done();
+        if count > 0 {
+            tracing::warn!("jobs that were claimed without our hearing of it were given back");
+        }
+        Ok(())
     }
 
     /// Claims what there is room for; true when more could be had at once.
@@ -86,26 +110,27 @@ impl Shared {
 
     /// Runs a job that was there at two crashes, as far as possible alone: when it is there at a third one, it will be
     /// set aside, and that must not happen to one that merely stood beside the culprit.
-    async fn try_suspect(self: &Arc<Self>) -> Result<bool> {
+    async fn try_suspect(self: &Arc<Self>) -> Result<()> {
         let kinds: Vec<String> = self.settings.slots.keys().cloned().collect();
         let mut conn = self.keeper.acquire_tasks().await?;
         let suspect = claim_suspect(&mut conn, self.id, &kinds).await?;
         conn.done();
         let Some(suspect) = suspect else {
             self.suspects.store(false, Ordering::Relaxed);
-            return Ok(true);
+            return Ok(());
         };
         self.quiet().await;
         let mut conn = self.keeper.acquire_tasks().await?;
         let ours = begin_suspect(&mut conn, &suspect).await?;
         conn.done();
         if !ours {
-            return Ok(true);
+            return Ok(());
         }
+        self.suspect_runs.store(true, Ordering::Relaxed);
         self.slots.take_one(&suspect.kind);
-        self.minders.spawn(mind(Arc::clone(self), suspect, Place::Ordinary));
+        self.minders.spawn(mind(Arc::clone(self), suspect, Place::Suspect));
         self.quiet().await;
-        Ok(true)
+        Ok(())
     }
 
     /// Waits until nothing runs here, for a while.

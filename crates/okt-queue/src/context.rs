@@ -58,6 +58,22 @@ struct Words {
 }
 
 impl Said {
+    /// Goes on from what earlier runs have spent.
+    pub(crate) fn since(cost: Cost) -> Self {
+        Self(Mutex::new(Words { cost, ..Words::default() }))
+    }
+
+    /// The last of it.
+    pub(crate) fn last_words(&self) -> (Option<Progress>, Cost) {
+        let words = self.words();
+        (words.progress.clone(), words.cost)
+    }
+
+    /// What was said could not be written down.
+    pub(crate) fn say_again(&self) {
+        self.words().changed = true;
+    }
+
     pub(crate) fn anything(&self, mut write: impl FnMut(Option<Progress>, Cost)) {
         let mut words = self.words();
         if std::mem::take(&mut words.changed) {

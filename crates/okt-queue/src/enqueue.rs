@@ -133,7 +133,7 @@ async fn record_duplicate(conn: &mut Connection, job: &NewJob) -> Result<()> {
                 jsonb_build_object('duplicate_of', twin.id), clock_timestamp(), pg_current_xact_id()::text::bigint
            FROM (SELECT 1) AS one
            LEFT JOIN okt_tasks.jobs twin
-                  ON twin.kind = $4 AND twin.unique_key = $7
+                  ON twin.kind = $4 AND twin.unique_key = $7 AND twin.repository_id IS NOT DISTINCT FROM $2
                  AND twin.state IN ('scheduled', 'available', 'running', 'retryable')
          ON CONFLICT (id) DO NOTHING",
         job.id.uuid(),
@@ -146,6 +146,30 @@ async fn record_duplicate(conn: &mut Connection, job: &NewJob) -> Result<()> {
         job.subject.source,
         job.subject.investigation,
         job.subject.report,
+        MAX_ATTEMPTS,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// A job that the queue can't take in as it is, so that whoever was told its id finds out.
+#[tracing::instrument(level = "debug", name = "db.jobs.record_refused", skip_all)]
+pub(crate) async fn record_refused(conn: &mut Connection, job: &NewJob) -> Result<()> {
+    sqlx::query!(
+        "INSERT INTO okt_tasks.jobs
+                (id, repository_id, database, kind, state, priority, turn, payload, max_attempts, failures,
+                 finished_at, finished_in)
+         VALUES ($1, $2, $3, $4, 'discarded', $5, 0, '{}', $6,
+                 okt_tasks.with_failure(NULL, 0, 'it could not be queued; the service''s log has more under its id'),
+                 clock_timestamp(), pg_current_xact_id()::text::bigint)
+         ON CONFLICT (id) DO NOTHING",
+        job.id.uuid(),
+        job.repository.map(RepositoryId::uuid),
+        job.database,
+        job.kind,
+        job.priority,
         MAX_ATTEMPTS,
     )
     .execute(conn)

@@ -235,6 +235,8 @@ pub async fn retry(databases: &Databases, whose: Whose, id: JobId) -> Result<Opt
                 scheduled_at = clock_timestamp(), finished_at = NULL, finished_in = NULL, output = NULL
           WHERE id = $1 AND ($2::uuid IS NULL OR repository_id = $2)
             AND state IN ('retryable', 'cancelled', 'discarded')
+            -- Older ones are about to be forgotten, and their notes before them.
+            AND (finished_at IS NULL OR finished_at > statement_timestamp() - interval '7 days' + interval '1 hour')
          RETURNING kind, repository_id",
         id.uuid(),
         whose.repository().map(RepositoryId::uuid),
@@ -296,8 +298,8 @@ pub async fn find_on_its_way(
     Ok(None)
 }
 
-/// Gives back at once what dead processes hold, or whoever was silent for longer than `silence`; returns how many jobs.
-/// Whoever lives keeps what they have.
+/// Gives back what dead processes hold, as every worker does every second, and what was silent for longer than `silence`;
+/// returns how many jobs. A process counts as dead when its lock has been free for five seconds.
 pub async fn rescue(databases: &Databases, silence: Duration) -> Result<u64> {
     // No process has this number.
     rescue::rescue(databases, 0, silence).await

@@ -37,8 +37,9 @@ impl Shared {
                 conn.done();
                 self.alive.store(true, Ordering::Relaxed);
                 // Something may have been said meanwhile, and somebody may have taken our jobs.
-                self.wake.notify_one();
                 self.beat.notify_one();
+                self.orphans.store(true, Ordering::Relaxed);
+                self.wake.notify_one();
                 loop {
                     tokio::select! {
                         heard = listener.hear() => {
@@ -133,6 +134,11 @@ impl Shared {
             };
             if let Err(error) = told.await {
                 tracing::debug!(error = &error as &dyn std::error::Error, "can't say how far jobs are");
+                let running = self.running();
+                reports
+                    .iter()
+                    .filter_map(|report| running.get(&report.id))
+                    .for_each(|job| job.said.say_again());
             }
         }
     }
@@ -170,19 +176,21 @@ impl Shared {
             let mut trouble = false;
             loop {
                 let told = self.tell(&batch).await;
-                let again = told.as_ref().is_err_and(Error::retryable);
                 changed(
                     &mut trouble,
                     told.as_ref().err(),
                     "what became of jobs can't be told",
                     "what became of jobs was told",
                 );
-                if !again {
+                if told.is_ok() {
                     break;
                 }
                 tokio::time::sleep(about(RECONNECT)).await;
             }
-            batch.clear();
+            let mut untold = self.untold();
+            for settled in batch.drain(..) {
+                untold.remove(&settled.id());
+            }
         }
     }
 

@@ -56,6 +56,8 @@ impl Running {
 pub(crate) enum Place {
     Ordinary,
     Express,
+    /// As the one job here that may be dangerous.
+    Suspect,
 }
 
 /// Runs a job to its end, whatever that is, and tells the queue.
@@ -66,7 +68,7 @@ pub(crate) fn mind(
 ) -> impl Future<Output = ()> + Send + 'static {
     let (order, orders) = oneshot::channel();
     let job = Arc::new(job);
-    let said = Arc::<Said>::default();
+    let said = Arc::new(Said::since(job.cost));
     let running = Running {
         kind: job.kind.clone(),
         claims: job.claims,
@@ -76,6 +78,7 @@ pub(crate) fn mind(
         order: Some(order),
     };
     // Now, not when the future is first looked at: the next claim asks who runs here.
+    // Where an older run of the same job is replaced, it hears that it has lost it.
     shared.running().insert(job.id, running);
     mind_running(shared, job, place, said, orders)
 }
@@ -87,16 +90,23 @@ async fn mind_running(
     said: Arc<Said>,
     orders: oneshot::Receiver<Order>,
 ) {
-    let outcome =
-        if job.cancelled { Some(Outcome::Cancelled) } else { run(&shared, &job, said, orders).await };
+    let outcome = if job.cancelled {
+        Some(Outcome::Cancelled)
+    } else {
+        run(&shared, &job, Arc::clone(&said), orders).await
+    };
     // In this order: whoever finds all places taken must find who has taken them, or a crowd would pass for a newcomer.
     match place {
         Place::Ordinary => shared.slots.give_back(&job.kind),
         Place::Express => shared.slots.give_back_express(&job.kind),
+        Place::Suspect => {
+            shared.suspect_runs.store(false, Ordering::Relaxed);
+            shared.slots.give_back(&job.kind);
+        }
     }
-    shared.running().remove(&job.id);
+    shared.forget_running(job.id, job.claims);
     if let Some(outcome) = outcome {
-        shared.settle(Settled::new(&job, outcome)).await;
+        shared.settle(Settled::new(&job, outcome, &said)).await;
     }
 }
 

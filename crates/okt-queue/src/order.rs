@@ -60,12 +60,9 @@ impl Shared {
     }
 
     async fn sweep(&self, walk: &mut Walk) {
-        match walk.find_lost(&self.keeper).await {
-            Ok(0) => {}
-            Ok(jobs) => tracing::warn!(jobs, "the queue had lost jobs; their notes are carried to it again"),
-            Err(error) => {
-                tracing::debug!(error = &error as &dyn std::error::Error, "can't look for lost jobs");
-            }
+        let jobs = walk.find_lost(&self.keeper).await;
+        if jobs > 0 {
+            tracing::warn!(jobs, "the queue had lost jobs; their notes are carried to it again");
         }
         if let Err(error) = forget(&self.keeper).await {
             let error = &error as &dyn std::error::Error;

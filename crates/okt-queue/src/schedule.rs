@@ -71,7 +71,7 @@ pub(crate) async fn promote(conn: &mut Connection) -> Result<i64> {
     let row = sqlx::query!(
         r#"WITH due AS MATERIALIZED (
                SELECT id FROM okt_tasks.jobs
-                WHERE state IN ('scheduled', 'retryable') AND scheduled_at <= clock_timestamp()
+                WHERE state IN ('scheduled', 'retryable') AND scheduled_at <= statement_timestamp()
                 ORDER BY scheduled_at
                 LIMIT $1
                   FOR UPDATE SKIP LOCKED),

@@ -1,14 +1,16 @@
 //! What became of a job that was run: told to the queue in batches, and refused when the job is somebody else's by now.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use okt_model::{JobId, RepositoryId, Result, Waiting};
+use okt_model::{Cost, Error, JobId, RepositoryId, Result, Waiting};
 use okt_store::{Connection, from_sqlx};
 use uuid::Uuid;
 
 use crate::backoff;
 use crate::changes;
 use crate::claim::Claimed;
+use crate::context::Said;
 
 /// How often a job may crash.
 pub(crate) const MAX_CRASHES: i32 = 3;
@@ -48,6 +50,7 @@ pub(crate) struct Settled {
     id: JobId,
     claims: i32,
     repository: Option<RepositoryId>,
+    kind: String,
     row: Row,
 }
 
@@ -60,11 +63,24 @@ struct Row {
     waiting_for: Option<&'static str>,
     message: Option<String>,
     output: Option<String>,
+    progress: Option<String>,
+    cost: Option<String>,
 }
 
 impl Settled {
-    pub(crate) fn new(job: &Claimed, outcome: Outcome) -> Self {
-        Self { id: job.id, claims: job.claims, repository: job.repository, row: row(job, outcome) }
+    pub(crate) fn new(job: &Claimed, outcome: Outcome, said: &Said) -> Self {
+        let (progress, cost) = said.last_words();
+        let json = |text: serde_json::Result<String>| text.ok().map(storable);
+        let row = Row {
+            progress: progress.and_then(|progress| json(serde_json::to_string(&progress))),
+            cost: (cost != Cost::default()).then(|| json(serde_json::to_string(&cost))).flatten(),
+            ..row(job, outcome)
+        };
+        Self { id: job.id, claims: job.claims, repository: job.repository, kind: job.kind.clone(), row }
+    }
+
+    pub(crate) const fn id(&self) -> JobId {
+        self.id
     }
 
     /// The same, when what it came with can't be stored.
@@ -148,6 +164,14 @@ pub(crate) async fn settle(conn: &mut Connection, worker: i64, told: &[Settled])
         told.iter().map(|settled| settled.row.waiting_for.map(ToOwned::to_owned)).collect();
     let messages: Vec<Option<String>> = told.iter().map(|settled| settled.row.message.clone()).collect();
     let outputs: Vec<Option<String>> = told.iter().map(|settled| settled.row.output.clone()).collect();
+    let progress: Vec<Option<String>> = told.iter().map(|settled| settled.row.progress.clone()).collect();
+    let costs: Vec<Option<String>> = told.iter().map(|settled| settled.row.cost.clone()).collect();
+    let waiting_kinds: BTreeSet<&str> = told
+        .iter()
+        .filter(|settled| settled.row.state == "available")
+        .map(|settled| &*settled.kind)
+        .collect();
+    let waiting_kinds = waiting_kinds.into_iter().collect::<Vec<_>>().join(",");
     let row = sqlx::query_file!(
         "src/sql/settle.sql",
         &ids,
@@ -161,6 +185,9 @@ pub(crate) async fn settle(conn: &mut Connection, worker: i64, told: &[Settled])
         &outputs as &[Option<String>],
         changed,
         worker,
+        waiting_kinds,
+        &progress as &[Option<String>],
+        &costs as &[Option<String>],
     )
     .fetch_one(conn)
     .await
@@ -174,11 +201,18 @@ pub(crate) async fn settle_each(conn: &mut Connection, worker: i64, told: &[Sett
     for settled in told {
         match settle(conn, worker, std::slice::from_ref(settled)).await {
             Ok(settled) => all.extend(settled),
-            Err(error) if error.retryable() => return Err(error),
+            Err(error) if !is_about_data(&error) => return Err(error),
             Err(error) => all.extend(settle(conn, worker, &[settled.unstorable(&error)]).await?),
         }
     }
     Ok(all)
+}
+
+/// Whether what was to be stored is to blame, and not the one who stores it.
+fn is_about_data(error: &Error) -> bool {
+    let Error::Internal(cause) = error else { return false };
+    let cause = cause.downcast_ref::<sqlx::Error>().and_then(sqlx::Error::as_database_error);
+    cause.and_then(sqlx::error::DatabaseError::code).is_some_and(|code| code.starts_with("22"))
 }
 
 pub(crate) fn milliseconds(duration: Duration) -> i64 {

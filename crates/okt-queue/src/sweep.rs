@@ -1,6 +1,6 @@
 //! What has to be looked after now and then: jobs that got lost, and what is kept no longer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use okt_model::{JobId, RepositoryId, Result};
 use okt_store::{Connection, Databases, from_sqlx, outbox};
@@ -19,31 +19,42 @@ pub(crate) struct Walk(BTreeMap<String, (Uuid, Uuid)>);
 impl Walk {
     /// Looks at the next notes of every database, and has those carried again whose job the queue does not know: it was
     /// restored from a copy, or somebody deleted rows. Returns how many.
-    pub(crate) async fn find_lost(&mut self, databases: &Databases) -> Result<usize> {
+    pub(crate) async fn find_lost(&mut self, databases: &Databases) -> usize {
         let mut total = 0;
         for home in databases.homes() {
-            let after = self.0.get(home).copied().unwrap_or_default();
-            let mut tx = databases.begin_relay(home).await?;
-            let notes = outbox::list_arrived(&mut tx, after, LOST_AFTER_S, BATCH).await?;
-            tx.commit().await?;
-            let Some((repository, job)) = notes.last() else {
-                self.0.remove(home);
-                continue;
-            };
-            self.0.insert(home.clone(), (repository.uuid(), job.uuid()));
-            let ids: Vec<JobId> = notes.iter().map(|(_, job)| *job).collect();
-            let mut conn = databases.acquire_tasks().await?;
-            let known = known(&mut conn, &ids).await?;
-            conn.done();
-            let lost: Vec<_> = notes.into_iter().filter(|(_, job)| !known.contains(job)).collect();
-            if !lost.is_empty() {
-                let mut tx = databases.begin_relay(home).await?;
-                outbox::put_down(&mut tx, &lost).await?;
-                tx.commit().await?;
-                total += lost.len();
+            match self.find_lost_in(databases, home).await {
+                Ok(lost) => total += lost,
+                // One that is away has lost nothing, and is no reason to pass over the others.
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::debug!(database = home, error, "can't look for lost jobs");
+                }
             }
         }
-        Ok(total)
+        total
+    }
+
+    async fn find_lost_in(&mut self, databases: &Databases, home: &str) -> Result<usize> {
+        let after = self.0.get(home).copied().unwrap_or_default();
+        let mut tx = databases.begin_relay(home).await?;
+        let notes = outbox::list_arrived(&mut tx, after, LOST_AFTER_S, BATCH).await?;
+        tx.commit().await?;
+        let Some((repository, job)) = notes.last() else {
+            self.0.remove(home);
+            return Ok(0);
+        };
+        self.0.insert(home.to_owned(), (repository.uuid(), job.uuid()));
+        let ids: Vec<JobId> = notes.iter().map(|(_, job)| *job).collect();
+        let mut conn = databases.acquire_tasks().await?;
+        let known = known(&mut conn, &ids).await?;
+        conn.done();
+        let lost: Vec<_> = notes.into_iter().filter(|(_, job)| !known.contains(job)).collect();
+        if !lost.is_empty() {
+            let mut tx = databases.begin_relay(home).await?;
+            outbox::put_down(&mut tx, &lost).await?;
+            tx.commit().await?;
+        }
+        Ok(lost.len())
     }
 }
 
@@ -59,17 +70,29 @@ pub(crate) async fn forget(databases: &Databases) -> Result<usize> {
             notes.entry(database).or_default().push((repository, job.id));
         }
     }
+    let mut kept = BTreeSet::new();
     for (database, notes) in notes {
-        let mut tx = databases.begin_relay(database).await?;
-        outbox::delete(&mut tx, &notes).await?;
-        tx.commit().await?;
+        // One that is not named any more took its notes with it. One that is away keeps its jobs for now, and nobody else's.
+        if databases.homes().iter().any(|home| home == database)
+            && let Err(error) = delete_notes(databases, database, &notes).await
+        {
+            tracing::debug!(database, error = &error as &dyn std::error::Error, "can't forget old notes");
+            kept.extend(notes.into_iter().map(|(_, job)| job));
+        }
     }
+    let old: Vec<_> = old.iter().filter(|job| !kept.contains(&job.id)).collect();
     let ids: Vec<Uuid> = old.iter().map(|job| job.id.uuid()).collect();
     let mut conn = databases.acquire_tasks().await?;
     delete(&mut conn, &ids).await?;
     delete_lanes(&mut conn).await?;
     conn.done();
     Ok(old.len())
+}
+
+async fn delete_notes(databases: &Databases, home: &str, notes: &[(RepositoryId, JobId)]) -> Result<()> {
+    let mut tx = databases.begin_relay(home).await?;
+    outbox::delete(&mut tx, notes).await?;
+    tx.commit().await
 }
 
 struct Old {
@@ -83,8 +106,9 @@ async fn list_old(conn: &mut Connection) -> Result<Vec<Old>> {
     let rows = sqlx::query!(
         "SELECT id, repository_id, CASE WHEN state = 'completed' THEN NULL ELSE database END AS database
            FROM okt_tasks.jobs
-          WHERE finished_at < clock_timestamp() - interval '1 day'
-            AND (state = 'completed' OR finished_at < clock_timestamp() - interval '7 days')
+          WHERE finished_at < statement_timestamp() - interval '1 day'
+            AND (state = 'completed' OR finished_at < statement_timestamp() - interval '7 days')
+          ORDER BY finished_at
           LIMIT $1",
         BATCH * 4,
     )
@@ -101,7 +125,7 @@ async fn list_old(conn: &mut Connection) -> Result<Vec<Old>> {
 
 #[tracing::instrument(level = "debug", name = "db.jobs.delete", skip_all)]
 async fn delete(conn: &mut Connection, ids: &[Uuid]) -> Result<()> {
-    // Whoever asked for one to be tried again in this very moment keeps it.
+    // None that is this old can be tried again, so none of them lost its note and lives.
     sqlx::query!(
         "DELETE FROM okt_tasks.jobs j USING unnest($1::uuid[]) AS o (id)
           WHERE j.id = o.id AND j.finished_at IS NOT NULL",

@@ -3,7 +3,7 @@
 //! Jobs run on threads of their own. One that never comes to an `await` takes one of those, and nothing else: claims,
 //! heartbeats and the answers to requests go on.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -91,8 +91,13 @@ pub(crate) struct Shared {
     /// For what jobs do.
     pub(crate) worker: Databases,
     pub(crate) slots: Slots,
-    /// Whether a job waits that may have been the reason of two crashes.
+    /// Whether a job waits that may have been the reason of two crashes, and whether one runs.
     pub(crate) suspects: AtomicBool,
+    pub(crate) suspect_runs: AtomicBool,
+    /// Whether the queue may hold jobs in our name that we do not know of.
+    pub(crate) orphans: AtomicBool,
+    /// Jobs that have ended here and whose end has not been told yet.
+    untold: Mutex<HashSet<JobId>>,
     pub(crate) stuck: AtomicUsize,
     pub(crate) threads: usize,
     runtime: tokio::runtime::Handle,
@@ -130,6 +135,9 @@ impl Worker {
             keeper,
             worker,
             suspects: AtomicBool::new(false),
+            suspect_runs: AtomicBool::new(false),
+            orphans: AtomicBool::new(false),
+            untold: Mutex::default(),
             stuck: AtomicUsize::new(0),
             threads,
             runtime: jobs.handle().clone(),
@@ -158,7 +166,10 @@ impl Worker {
     /// Claims nothing more, lets running jobs end for a while, and gives back those that have not: no attempt is lost.
     pub async fn stop(mut self) {
         self.stop.cancel();
-        while self.takers.join_next().await.is_some() {}
+        let takers = async { while self.takers.join_next().await.is_some() {} };
+        if tokio::time::timeout(LAST_WORDS, takers).await.is_err() {
+            self.takers.abort_all();
+        }
         self.shared.minders.close();
         if tokio::time::timeout(self.shared.settings.drain, self.shared.minders.wait()).await.is_err() {
             let left = self.shared.running().len();
@@ -171,6 +182,8 @@ impl Worker {
         drop(tokio::time::timeout(LAST_WORDS, &mut self.settler).await);
         let gone = async {
             let mut conn = self.shared.keeper.acquire_tasks().await?;
+            // Whatever is still ours was not allowed to end: it loses no attempt by that.
+            workers::give_back(&mut conn, self.shared.id, &[]).await?;
             workers::delete(&mut conn, self.shared.id).await?;
             conn.done();
             Ok::<_, Error>(())
@@ -198,6 +211,18 @@ impl Shared {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn untold(&self) -> MutexGuard<'_, HashSet<JobId>> {
+        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Unless somebody here has claimed it again meanwhile.
+    pub(crate) fn forget_running(&self, id: JobId, claims: i32) {
+        let mut running = self.running();
+        if running.get(&id).is_some_and(|running| running.claims == claims) {
+            running.remove(&id);
+        }
+    }
+
     fn settled(&self) -> MutexGuard<'_, Option<mpsc::Sender<Settled>>> {
         self.settled.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -213,6 +238,7 @@ impl Shared {
     pub(crate) async fn settle(&self, settled: Settled) {
         let sender = self.settled().clone();
         if let Some(sender) = sender {
+            self.untold().insert(settled.id());
             // The settler is gone only when the whole worker is, and then others find the job.
             drop(sender.send(settled).await);
         }

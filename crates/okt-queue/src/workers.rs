@@ -1,7 +1,8 @@
 //! Rows of `okt_tasks.workers`: the processes that run jobs.
 
-use okt_model::Result;
+use okt_model::{JobId, Result};
 use okt_store::{Connection, from_sqlx};
+use uuid::Uuid;
 
 /// Says that this process is there. Whoever was taken for dead meanwhile is there again.
 #[tracing::instrument(level = "debug", name = "db.workers.register", skip_all)]
@@ -17,6 +18,26 @@ pub(crate) async fn register(conn: &mut Connection, id: i64, name: &str, kinds: 
     .await
     .map_err(from_sqlx)?;
     Ok(())
+}
+
+/// Gives back what the queue holds in the name of this process, but for these: what was claimed by a statement whose answer
+/// got lost, or could not be ended in time. It is nobody's crash, and no attempt. Returns how many.
+#[tracing::instrument(level = "debug", name = "db.jobs.give_back_own", skip_all)]
+pub(crate) async fn give_back(conn: &mut Connection, id: i64, keep: &[JobId]) -> Result<u64> {
+    let keep: Vec<Uuid> = keep.iter().map(|id| id.uuid()).collect();
+    let done = sqlx::query!(
+        "WITH given AS (
+             UPDATE okt_tasks.jobs SET state = 'available', attempt = attempt - 1, owner = NULL
+              WHERE owner = $1 AND id <> ALL ($2)
+             RETURNING kind)
+         SELECT pg_notify('okt_jobs_waiting', string_agg(DISTINCT kind, ',')) FROM given HAVING count(*) > 0",
+        id,
+        &keep,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(done.rows_affected())
 }
 
 /// Says that it is gone.

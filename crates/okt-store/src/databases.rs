@@ -225,6 +225,10 @@ fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit
         ("idle_in_transaction_session_timeout", milliseconds(database.idle_in_transaction_timeout)),
         // A statement whose caller left, and whose connection was given up, ends soon after.
         ("client_connection_check_interval", "2s".to_owned()),
+        // The server notices within half a minute that a machine is gone, and lets go of what it held.
+        ("tcp_keepalives_idle", "10".to_owned()),
+        ("tcp_keepalives_interval", "5".to_owned()),
+        ("tcp_keepalives_count", "3".to_owned()),
         // It pays where a statement takes seconds; ours take milliseconds, and compiling one takes fifty.
         ("jit", "off".to_owned()),
     ]);

@@ -128,18 +128,37 @@ pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: JobId) 
     }))
 }
 
-/// Takes up notes to carry them to the queue, whosever they are; needs the relay's transaction. Whoever took some up
-/// and was not heard of for ten seconds has dropped them.
+/// Takes up notes to carry them to the queue: a few of each of the next repositories after this one, so that nobody's crowd
+/// holds up another's note. Needs the relay's transaction. Whoever took some up and was not heard of for ten seconds has
+/// dropped them.
 #[tracing::instrument(level = "debug", name = "db.outbox.take_up", skip_all)]
-pub async fn take_up(conn: &mut PgConnection, database: &str, limit: i64) -> Result<Vec<NewJob>> {
+pub async fn take_up(
+    conn: &mut PgConnection,
+    database: &str,
+    after: RepositoryId,
+    each: i64,
+) -> Result<Vec<NewJob>> {
     let rows = sqlx::query!(
-        r#"WITH found AS MATERIALIZED (
-               SELECT repository_id, job_id FROM okt_repository.outbox
-                WHERE arrived_at IS NULL
-                  AND (carried_at IS NULL OR carried_at < clock_timestamp() - interval '10 seconds')
-                ORDER BY repository_id, job_id
-                LIMIT $1
-                  FOR UPDATE SKIP LOCKED)
+        r#"WITH RECURSIVE next AS (
+               (SELECT repository_id FROM okt_repository.outbox
+                 WHERE arrived_at IS NULL AND repository_id > $1
+                 ORDER BY repository_id LIMIT 1)
+               UNION ALL
+               SELECT (SELECT o.repository_id FROM okt_repository.outbox o
+                        WHERE o.arrived_at IS NULL AND o.repository_id > n.repository_id
+                        ORDER BY o.repository_id LIMIT 1)
+                 FROM next n WHERE n.repository_id IS NOT NULL),
+           tenants AS MATERIALIZED (SELECT repository_id FROM next WHERE repository_id IS NOT NULL LIMIT 20),
+           found AS MATERIALIZED (
+               SELECT c.repository_id, c.job_id
+                 FROM tenants t
+                CROSS JOIN LATERAL (
+                      SELECT o.repository_id, o.job_id FROM okt_repository.outbox o
+                       WHERE o.repository_id = t.repository_id AND o.arrived_at IS NULL
+                         AND (o.carried_at IS NULL OR o.carried_at < clock_timestamp() - interval '10 seconds')
+                       ORDER BY o.job_id
+                       LIMIT $2
+                         FOR UPDATE SKIP LOCKED) c)
            UPDATE okt_repository.outbox o SET carried_at = clock_timestamp()
              FROM found f
             WHERE o.repository_id = f.repository_id AND o.job_id = f.job_id
@@ -147,7 +166,8 @@ pub async fn take_up(conn: &mut PgConnection, database: &str, limit: i64) -> Res
                      o.report_id, o.priority,
                      greatest(0, ceil(extract(epoch FROM o.scheduled_at - clock_timestamp()) * 1000))::bigint
                          AS "delay_ms!""#,
-        limit,
+        after.uuid(),
+        each,
     )
     .fetch_all(conn)
     .await
@@ -172,13 +192,19 @@ pub async fn take_up(conn: &mut PgConnection, database: &str, limit: i64) -> Res
         .collect())
 }
 
-/// The queue has these; needs the relay's transaction.
+/// The queue has these; needs the relay's transaction. One whose effect is just happening is passed over: it is gone in a
+/// moment, and carrying it once more would do no harm.
 #[tracing::instrument(level = "debug", name = "db.outbox.mark_arrived", skip_all)]
 pub async fn mark_arrived(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)]) -> Result<()> {
     let (repositories, jobs) = columns(notes);
     sqlx::query!(
-        "UPDATE okt_repository.outbox o SET arrived_at = clock_timestamp()
-           FROM unnest($1::uuid[], $2::uuid[]) AS n (repository_id, job_id)
+        "WITH free AS MATERIALIZED (
+             SELECT o.repository_id, o.job_id
+               FROM unnest($1::uuid[], $2::uuid[]) AS n (repository_id, job_id)
+               JOIN okt_repository.outbox o ON o.repository_id = n.repository_id AND o.job_id = n.job_id
+                FOR UPDATE OF o SKIP LOCKED)
+         UPDATE okt_repository.outbox o SET arrived_at = clock_timestamp()
+           FROM free n
           WHERE o.repository_id = n.repository_id AND o.job_id = n.job_id",
         &repositories,
         &jobs,
@@ -194,8 +220,13 @@ pub async fn mark_arrived(conn: &mut PgConnection, notes: &[(RepositoryId, JobId
 pub async fn put_down(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)]) -> Result<()> {
     let (repositories, jobs) = columns(notes);
     sqlx::query!(
-        "UPDATE okt_repository.outbox o SET arrived_at = NULL, carried_at = NULL
-           FROM unnest($1::uuid[], $2::uuid[]) AS n (repository_id, job_id)
+        "WITH free AS MATERIALIZED (
+             SELECT o.repository_id, o.job_id
+               FROM unnest($1::uuid[], $2::uuid[]) AS n (repository_id, job_id)
+               JOIN okt_repository.outbox o ON o.repository_id = n.repository_id AND o.job_id = n.job_id
+                FOR UPDATE OF o SKIP LOCKED)
+         UPDATE okt_repository.outbox o SET arrived_at = NULL, carried_at = NULL
+           FROM free n
           WHERE o.repository_id = n.repository_id AND o.job_id = n.job_id",
         &repositories,
         &jobs,

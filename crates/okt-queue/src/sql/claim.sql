@@ -14,4 +14,4 @@ UPDATE okt_tasks.jobs j
 -- As an array, because the planner takes a limit that it can't know for a tenth of the table, and would read all of it.
  WHERE j.id = ANY (ARRAY(SELECT id FROM picked))
 RETURNING j.id, j.repository_id, j.database, j.kind, j.payload::text AS "payload!", j.attempt, j.max_attempts,
-          j.crashes, j.claims, j.cancel_asked_at IS NOT NULL AS "cancelled!"
+          j.crashes, j.claims, j.cost::text AS cost, j.cancel_asked_at IS NOT NULL AS "cancelled!"

@@ -7,6 +7,8 @@ front AS MATERIALIZED (
     SELECT k.kind, k.priority, coalesce(
                (SELECT j.turn - 1 FROM okt_tasks.jobs j
                  WHERE j.kind = k.kind AND j.priority = k.priority AND j.state = 'available' AND j.crashes < 2
+                   -- One that comes back has an old turn, and says nothing of where the others are.
+                   AND j.claims = 0 AND j.scheduled_at < j.created_at + interval '1 second'
                  ORDER BY j.turn LIMIT 1),
                (SELECT l.turn FROM okt_tasks.lanes l
                  WHERE l.kind = k.kind AND l.priority = k.priority

@@ -10,7 +10,7 @@ CREATE TABLE okt_repository.outbox (
     job_id           uuid        NOT NULL,
     kind             text        NOT NULL,
     payload          jsonb       NOT NULL,
-    unique_key       text,
+    unique_key       text        CHECK (length(unique_key) <= 500),
     source_id        uuid,
     investigation_id uuid,
     report_id        uuid,

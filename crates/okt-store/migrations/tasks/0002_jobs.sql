@@ -13,7 +13,7 @@ CREATE TABLE okt_tasks.jobs (
     -- Its place among the waiting of its kind, given so that repositories take turns; see okt_tasks.lanes.
     turn             bigint      NOT NULL,
     payload          jsonb       NOT NULL,
-    unique_key       text,
+    unique_key       text        CHECK (length(unique_key) <= 500),
     source_id        uuid,
     investigation_id uuid,
     report_id        uuid,
@@ -48,12 +48,13 @@ CREATE INDEX jobs_running_idx ON okt_tasks.jobs (owner) WHERE owner IS NOT NULL;
 CREATE INDEX jobs_repository_idx ON okt_tasks.jobs (repository_id, id);
 CREATE INDEX jobs_failed_idx ON okt_tasks.jobs (repository_id, id) WHERE state IN ('cancelled', 'discarded');
 CREATE INDEX jobs_finished_in_idx ON okt_tasks.jobs (repository_id, finished_in) WHERE finished_in IS NOT NULL;
-CREATE INDEX jobs_finished_at_idx ON okt_tasks.jobs USING brin (finished_at);
+CREATE INDEX jobs_finished_at_idx ON okt_tasks.jobs (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX jobs_source_idx ON okt_tasks.jobs (repository_id, source_id, id) WHERE source_id IS NOT NULL;
 CREATE INDEX jobs_investigation_idx ON okt_tasks.jobs (repository_id, investigation_id, id)
     WHERE investigation_id IS NOT NULL;
 CREATE INDEX jobs_report_idx ON okt_tasks.jobs (repository_id, report_id, id) WHERE report_id IS NOT NULL;
-CREATE UNIQUE INDEX jobs_unique_idx ON okt_tasks.jobs (kind, unique_key)
+CREATE UNIQUE INDEX jobs_unique_idx
+    ON okt_tasks.jobs (kind, coalesce(repository_id, '00000000-0000-0000-0000-000000000000'), unique_key)
     WHERE unique_key IS NOT NULL AND state IN ('scheduled', 'available', 'running', 'retryable');
 
 -- The last turn that each repository was given in the queue of a kind. A newcomer's first job gets the turn that is

@@ -192,27 +192,84 @@ async fn a_graceful_stop_gives_jobs_back_without_losing_an_attempt() {
 #[tokio::test]
 async fn a_job_that_can_not_be_read_ends_with_a_reason_and_an_unknown_kind_waits_with_one() {
     let shop = Shop::open().await;
-    let worker = shop.worker(1, deliver).await;
-    let broken = shop.push(&errand(1)).await;
-    let strange = shop.push(&errand(2)).await;
+    let (broken, strange) = (shop.push(&errand(1)).await, shop.push(&errand(2)).await);
     // Written by another release.
     shop.sql(&format!(
         "UPDATE okt_repository.outbox SET payload = '{{\"m\": 1}}' WHERE job_id = '{broken}';
-         UPDATE okt_repository.outbox SET kind = 'unheard_of' WHERE job_id = '{strange}';
-         UPDATE okt_tasks.jobs SET payload = '{{\"m\": 1}}' WHERE id = '{broken}' AND state = 'available';"
+         UPDATE okt_repository.outbox SET kind = 'unheard_of' WHERE job_id = '{strange}'"
     ))
     .await;
-    // Either it was changed in time, or it has run as it was.
-    let deadline = Instant::now() + Duration::from_secs(10);
-    let job = loop {
-        let job = shop.find(broken).await;
-        if let Some(job) = job.filter(|job| job.state.is_final()) {
-            break job;
-        }
-        assert!(Instant::now() < deadline);
-    };
-    if job.state == JobState::Discarded {
-        assert!(job.failures[0].message.contains("not what this kind of job expects"), "{job:?}");
-    }
+    let worker = shop.worker(1, deliver).await;
+    let job = shop.until(broken, JobState::Discarded).await;
+    assert!(job.failures[0].message.contains("not what this kind of job expects"), "{job:?}");
+    assert_eq!(job.attempt, 1);
+    let job = shop.until(strange, JobState::Available).await;
+    assert_eq!(job.waiting_for, Some(Waiting::Worker), "{job:?}");
+    worker.stop().await;
+}
+
+/// As after a rescue that was wrong: the same process claims what it is still running.
+#[tokio::test]
+async fn a_job_that_comes_back_to_the_process_that_runs_it_is_ended_by_the_newer_run() {
+    let shop = Shop::open().await;
+    let worker = shop
+        .worker(2, |errand, ctx: JobContext| async move {
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+            deliver(errand, ctx).await
+        })
+        .await;
+    let id = shop.push(&errand(1)).await;
+    shop.until(id, JobState::Running).await;
+    shop.sql(
+        "UPDATE okt_tasks.jobs SET state = 'available', owner = NULL; NOTIFY okt_jobs_waiting, 'errand'",
+    )
+    .await;
+    let job = shop.until(id, JobState::Completed).await;
+    assert_eq!((job.attempt, job.crashes, shop.effects(1).await), (2, 0, 1), "{job:?}");
+    worker.stop().await;
+}
+
+/// As after a claim whose answer got lost: the queue says that the process has it, and the process knows nothing.
+#[tokio::test]
+async fn a_job_that_was_claimed_without_hearing_of_it_is_given_back_and_costs_nothing() {
+    let shop = Shop::open().await;
+    let id = shop.push(&errand(1)).await;
+    let worker = shop.worker(1, deliver).await;
+    shop.until(id, JobState::Completed).await;
+    let lost = shop.push(&errand(2)).await;
+    shop.until(lost, JobState::Completed).await;
+    shop.sql(&format!(
+        "INSERT INTO okt_repository.outbox (repository_id, job_id, kind, payload, priority, scheduled_at, arrived_at)
+         SELECT repository_id, id, kind, payload, 0, now(), now() FROM okt_tasks.jobs WHERE id = '{lost}';
+         UPDATE okt_tasks.jobs SET state = 'running', finished_at = NULL, finished_in = NULL,
+                owner = (SELECT id FROM okt_tasks.workers) WHERE id = '{lost}';
+         SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%pg_advisory_lock%'"
+    ))
+    .await;
+    let job = shop.until(lost, JobState::Completed).await;
+    assert_eq!((job.attempt, job.crashes, shop.effects(2).await), (1, 0, 2), "{job:?}");
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_job_spent_is_kept_however_short_it_was_and_however_often_it_ran() {
+    let shop = Shop::open().await;
+    let worker = shop
+        .worker(1, |errand, ctx: JobContext| async move {
+            ctx.spent(okt_model::Cost { tokens_in: 10, tokens_out: 1, usd: 0.25 });
+            if ctx.attempt() == 1 {
+                return Err(Error::Overloaded("once more").into());
+            }
+            deliver(errand, ctx).await
+        })
+        .await;
+    let id = shop.push(&errand(1)).await;
+    let job = shop.until(id, JobState::Retryable).await;
+    assert_eq!(job.cost.tokens_in, 10);
+    shop.sql("UPDATE okt_tasks.jobs SET scheduled_at = clock_timestamp()").await;
+    let job = shop.until(id, JobState::Completed).await;
+    assert_eq!((job.cost.tokens_in, job.cost.tokens_out), (20, 2));
+    assert!((job.cost.usd - 0.5).abs() < 1e-9, "{job:?}");
     worker.stop().await;
 }

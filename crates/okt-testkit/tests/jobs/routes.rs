@@ -81,7 +81,7 @@ async fn a_job_is_shown_with_what_it_did_and_what_it_cost() {
     assert_eq!((&shown["attempt"], &shown["max_attempts"]), (&json!(2), &json!(10)));
     let progress = json!({"stage": "reading", "done": 2, "total": 5, "message": "so far"});
     assert_eq!(shown["progress"], progress);
-    assert_eq!(shown["cost"], json!({"tokens_in": 10, "tokens_out": 3, "usd": 0.25}));
+    assert_eq!(shown["cost"], json!({"tokens_in": 20, "tokens_out": 6, "usd": 0.5}));
     assert_eq!(shown["errors"][0]["message"], "no room");
     assert_eq!((&shown["errors"][0]["attempt"], &shown["output"]), (&json!(1), &json!({"facts": 4})));
 
