@@ -74,6 +74,9 @@ enum Scenario {
         naive: bool,
         #[arg(long)]
         tick_ms: Option<u64>,
+        /// How long a job may run.
+        #[arg(long)]
+        limit_ms: Option<u64>,
     },
 }
 
@@ -81,8 +84,9 @@ enum Scenario {
 async fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    if let Scenario::Worker { slots, naive, tick_ms } = cli.scenario {
-        return worker(slots, naive, tick_ms.map(Duration::from_millis)).await;
+    if let Scenario::Worker { slots, naive, tick_ms, limit_ms } = cli.scenario {
+        let period = |ms: Option<u64>| ms.map(Duration::from_millis);
+        return worker(slots, naive, period(tick_ms), period(limit_ms)).await;
     }
     let (seed, program) = (cli.seed.unwrap_or_else(new_seed), std::env::current_exe()?);
     say(&format!("seed {seed}"));

@@ -27,7 +27,7 @@ pub async fn prepare(database: &TestDatabase) {
 
 pub async fn run(config: &Config, waiting: usize, samples: usize) -> Outcome {
     let databases = Databases::open(config, &[Purpose::Api]).await.expect("the databases open").remove(0);
-    let worker = start(config, 4, false, None).await.expect("a worker");
+    let worker = start(config, 4, false, None, None).await.expect("a worker");
     let (big, small) = (RepositoryId::mint(), RepositoryId::mint());
     let mut idle = waits(&databases, small, samples).await;
     let crowd: Vec<NewJob> = (0..waiting).map(|n| job(big, i64::try_from(n).expect("a few"), 100)).collect();

@@ -209,11 +209,16 @@ impl Drop for Yard {
 }
 
 /// What a process of the yard does until it is killed. Its settings come by the environment.
-pub async fn work(slots: u32, naive: bool, tick: Option<Duration>) -> anyhow::Result<()> {
+pub async fn work(
+    slots: u32,
+    naive: bool,
+    tick: Option<Duration>,
+    limit: Option<Duration>,
+) -> anyhow::Result<()> {
     let variables: Vec<(String, String)> =
         std::env::vars().filter(|(name, _)| name.starts_with("SVC__")).collect();
     let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let _worker = start(&config(&variables), slots, naive, tick).await?;
+    let _worker = start(&config(&variables), slots, naive, tick, limit).await?;
     std::future::pending().await
 }
 
@@ -223,13 +228,14 @@ pub async fn start(
     slots: u32,
     naive: bool,
     tick: Option<Duration>,
+    limit: Option<Duration>,
 ) -> anyhow::Result<Worker> {
     let mut all = Databases::open(config, &[Purpose::Worker, Purpose::Keeper]).await?;
     let (keeper, worker) = (all.remove(1), all.remove(0));
     let kinds = kinds(naive);
     let mut settings = Settings::of(config, &kinds);
     settings.slots = kinds.names().map(|kind| (kind.to_owned(), slots)).collect();
-    let limit = config.task.job_timeout.duration();
+    let limit = limit.unwrap_or(config.task.job_timeout.duration());
     settings.timeouts = kinds.names().map(|kind| (kind.to_owned(), limit)).collect();
     let periodic = tick.map(|every| Periodic::new(&Tick {}, every)).transpose()?;
     Ok(Worker::start(settings, keeper, worker, kinds, periodic.into_iter().collect())?)

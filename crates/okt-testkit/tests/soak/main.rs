@@ -99,9 +99,8 @@ async fn a_tenant_with_everything_waiting_does_not_hold_up_another() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_never_yields_gives_its_slot_back() {
     let database = TestDatabase::migrated().await;
-    let limit = [("SVC__TASK__JOB_TIMEOUT", "2s")];
     // One slot for each kind, and work enough behind the stubborn one.
-    let mut yard = Yard::new(program(), database.url(), &limit, &["--slots", "1"]).await;
+    let mut yard = Yard::new(program(), database.url(), &[], &["--slots", "1", "--limit-ms", "2000"]).await;
     yard.hire();
     let repository = RepositoryId::mint();
     let spin = Poison { how: Harm::Spin(40) };
