@@ -77,6 +77,20 @@ impl Shared {
 
     /// Claims what there is room for; true when more could be had at once.
     async fn claim(self: &Arc<Self>) -> Result<bool> {
+        // First of all, because somebody may have come for it this moment, and everybody else is used to waiting.
+        let crowded = self.slots.crowded();
+        if !crowded.is_empty() {
+            let busy: BTreeSet<_> =
+                self.running().values().map(|running| (running.kind.clone(), running.repository)).collect();
+            let busy: Vec<_> = busy.into_iter().collect();
+            let mut conn = self.keeper.acquire_tasks().await?;
+            let claimed = claim_express(&mut conn, self.id, &crowded, &busy).await?;
+            conn.done();
+            for job in claimed {
+                self.slots.take_express(&job.kind);
+                self.minders.spawn(mind(Arc::clone(self), job, Place::Express));
+            }
+        }
         let free = self.slots.free();
         let mut more = false;
         if !free.is_empty() {
@@ -90,19 +104,6 @@ impl Shared {
             more = self.slots.take(&free, &counts);
             for job in claimed {
                 self.minders.spawn(mind(Arc::clone(self), job, Place::Ordinary));
-            }
-        }
-        let crowded = self.slots.crowded();
-        if !crowded.is_empty() {
-            let busy: BTreeSet<_> =
-                self.running().values().map(|running| (running.kind.clone(), running.repository)).collect();
-            let busy: Vec<_> = busy.into_iter().collect();
-            let mut conn = self.keeper.acquire_tasks().await?;
-            let claimed = claim_express(&mut conn, self.id, &crowded, &busy).await?;
-            conn.done();
-            for job in claimed {
-                self.slots.take_express(&job.kind);
-                self.minders.spawn(mind(Arc::clone(self), job, Place::Express));
             }
         }
         Ok(more)
