@@ -49,27 +49,27 @@ impl Shared {
     }
 
     async fn take_on(self: &Arc<Self>) -> Result<bool> {
-        if self.orphans.load(Ordering::Relaxed) {
-            self.give_back_orphans().await?;
-        }
-        // One of them, and then again everybody else.
-        if self.suspects.load(Ordering::Relaxed) && !self.suspect_runs.load(Ordering::Relaxed) {
-            self.try_suspect().await?;
-        }
-        // When the answer gets lost, the queue believes that we have jobs of which we know nothing.
-        self.orphans.store(true, Ordering::Relaxed);
-        let more = self.claim().await?;
-        self.orphans.store(false, Ordering::Relaxed);
-        Ok(more)
+        let taken = async {
+            if self.orphans.swap(false, Ordering::Relaxed) {
+                self.give_back_orphans().await?;
+            }
+            // One of them, and then again everybody else.
+            if self.suspects.load(Ordering::Relaxed) && !self.suspect_runs.load(Ordering::Relaxed) {
+                self.try_suspect().await?;
+            }
+            self.claim().await
+        };
+        // When the answer got lost, the queue believes that we have jobs of which we know nothing.
+        taken.await.inspect_err(|_| self.orphans.store(true, Ordering::Relaxed))
     }
 
     async fn give_back_orphans(&self) -> Result<()> {
         let mut ours: Vec<_> = self.running().keys().copied().collect();
         ours.extend(self.untold().iter());
         let mut conn = self.keeper.acquire_tasks().await?;
-        let count = give_back(&mut conn, self.id, &ours).await?;
+        let any = give_back(&mut conn, self.id, &ours).await?;
         conn.done();
-        if count > 0 {
+        if any {
             tracing::warn!("jobs that were claimed without our hearing of it were given back");
         }
         Ok(())

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::Claimed;
+use crate::json;
 
 /// The proof that a job has done what it had to.
 #[derive(Debug)]
@@ -63,10 +64,12 @@ impl Said {
         Self(Mutex::new(Words { cost, ..Words::default() }))
     }
 
-    /// The last of it.
-    pub(crate) fn last_words(&self) -> (Option<Progress>, Cost) {
+    /// Progress and cost, to be written down; what was never said is left as it is.
+    pub(crate) fn as_json(&self) -> (Option<String>, Option<String>) {
         let words = self.words();
-        (words.progress.clone(), words.cost)
+        let progress = words.progress.as_ref().and_then(|progress| json::storable(progress).ok());
+        let cost = Some(words.cost).filter(|cost| *cost != Cost::default());
+        (progress, cost.and_then(|cost| json::storable(&cost).ok()))
     }
 
     /// What was said could not be written down.
@@ -74,11 +77,9 @@ impl Said {
         self.words().changed = true;
     }
 
-    pub(crate) fn anything(&self, mut write: impl FnMut(Option<Progress>, Cost)) {
-        let mut words = self.words();
-        if std::mem::take(&mut words.changed) {
-            write(words.progress.clone(), words.cost);
-        }
+    /// Whether anything was said since this was last asked.
+    pub(crate) fn anything(&self) -> bool {
+        std::mem::take(&mut self.words().changed)
     }
 
     fn words(&self) -> std::sync::MutexGuard<'_, Words> {

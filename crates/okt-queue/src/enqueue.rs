@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use okt_model::{Error, JobId, NewJob, RepositoryId, Result};
+use okt_model::{Error, NewJob, RepositoryId, Result};
 use okt_store::{Connection, from_sqlx};
 use uuid::Uuid;
 
@@ -106,20 +106,6 @@ async fn turns(conn: &mut Connection, jobs: &[NewJob]) -> Result<Vec<i64>> {
         *last
     };
     Ok(jobs.iter().map(turn).collect())
-}
-
-/// Which of these the queue knows, whatever became of them.
-#[tracing::instrument(level = "debug", name = "db.jobs.known", skip_all)]
-pub(crate) async fn known(conn: &mut Connection, ids: &[JobId]) -> Result<Vec<JobId>> {
-    let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
-    let rows = sqlx::query_scalar!(
-        "SELECT j.id FROM unnest($1::uuid[]) AS n (id) JOIN okt_tasks.jobs j ON j.id = n.id",
-        &ids
-    )
-    .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
-    Ok(rows.into_iter().map(Into::into).collect())
 }
 
 /// Does nothing for a job that was queued after all.

@@ -1,6 +1,6 @@
 //! Saying that jobs are alive, and how far they are: one statement for all of a process.
 
-use okt_model::{Cost, Error, JobId, Progress, RepositoryId, Result};
+use okt_model::{JobId, RepositoryId, Result};
 use okt_store::{Connection, from_sqlx};
 use uuid::Uuid;
 
@@ -33,13 +33,13 @@ pub(crate) async fn beat(conn: &mut Connection, worker: i64, running: &[(JobId, 
     Ok(rows.into_iter().map(|row| Beat { id: row.id.into(), cancelled: row.cancelled }).collect())
 }
 
-/// How far a running job is.
+/// How far a running job is, in JSON.
 pub(crate) struct Report {
     pub(crate) id: JobId,
     pub(crate) claims: i32,
     pub(crate) repository: Option<RepositoryId>,
-    pub(crate) progress: Option<Progress>,
-    pub(crate) cost: Cost,
+    pub(crate) progress: Option<String>,
+    pub(crate) cost: Option<String>,
 }
 
 /// Writes down how far jobs are, and tells whoever watches.
@@ -48,17 +48,8 @@ pub(crate) async fn report(conn: &mut Connection, worker: i64, reports: &[Report
     let changed = changes::message(reports.iter().map(|report| (report.repository, report.id)));
     let ids: Vec<Uuid> = reports.iter().map(|report| report.id.uuid()).collect();
     let claims: Vec<i32> = reports.iter().map(|report| report.claims).collect();
-    let json = |value: Option<String>| value.map(|text| text.replace("\\u0000", ""));
-    let progress = reports.iter().map(|report| {
-        let text = report.progress.as_ref().map(serde_json::to_string).transpose();
-        text.map(json).map_err(Error::internal)
-    });
-    let progress = progress.collect::<Result<Vec<_>>>()?;
-    let costs = reports.iter().map(|report| {
-        let spent = report.cost != Cost::default();
-        spent.then(|| serde_json::to_string(&report.cost)).transpose().map_err(Error::internal)
-    });
-    let costs = costs.collect::<Result<Vec<_>>>()?;
+    let progress: Vec<Option<String>> = reports.iter().map(|report| report.progress.clone()).collect();
+    let costs: Vec<Option<String>> = reports.iter().map(|report| report.cost.clone()).collect();
     sqlx::query!(
         "WITH told AS (
              UPDATE okt_tasks.jobs j

@@ -147,13 +147,10 @@ impl Shared {
     fn reports(&self) -> Vec<Report> {
         let mut reports = Vec::new();
         for (id, running) in &mut *self.running() {
-            let (claims, repository) = (running.claims, running.repository);
-            let before = reports.len();
-            running.said.anything(|progress, cost| {
-                reports.push(Report { id: *id, claims, repository, progress, cost });
-            });
-            if reports.len() == before && !running.announced {
-                let (progress, cost) = (None, okt_model::Cost::default());
+            let said = running.said.anything();
+            if said || !running.announced {
+                let (progress, cost) = if said { running.said.as_json() } else { (None, None) };
+                let (claims, repository) = (running.claims, running.repository);
                 reports.push(Report { id: *id, claims, repository, progress, cost });
             }
             running.announced = true;

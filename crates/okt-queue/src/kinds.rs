@@ -19,30 +19,35 @@ pub struct Kinds(BTreeMap<&'static str, Handler>);
 impl Kinds {
     /// A job on a repository: it ends with the transaction of its effect.
     #[must_use]
-    pub fn repository<P, F, R>(mut self, run: F) -> Self
+    pub fn repository<P, F, R>(self, run: F) -> Self
     where
         P: Payload + 'static,
         F: Fn(P, JobContext) -> R + Send + Sync + 'static,
         R: Future<Output = Outcome> + Send + 'static,
     {
-        let run = Arc::new(run);
-        let handler = move |held: Held| -> BoxFuture<'static, Outcome> {
-            let run = Arc::clone(&run);
-            Box::pin(async move {
-                let payload = held.payload::<P>()?;
-                run(payload, JobContext::new(held)?).await
-            })
-        };
-        self.0.insert(P::KIND, Arc::new(handler));
-        self
+        self.add(JobContext::new, run)
     }
 
     /// A job of the installation. It has no note to take away, so it must be harmless to repeat.
     #[must_use]
-    pub fn system<P, F, R>(mut self, run: F) -> Self
+    pub fn system<P, F, R>(self, run: F) -> Self
     where
         P: Payload + 'static,
         F: Fn(P, SystemContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Outcome> + Send + 'static,
+    {
+        self.add(|held| Ok(SystemContext::new(held)), run)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.keys().copied()
+    }
+
+    fn add<P, C, F, R>(mut self, context: fn(Held) -> Result<C, JobError>, run: F) -> Self
+    where
+        P: Payload + 'static,
+        C: Send + 'static,
+        F: Fn(P, C) -> R + Send + Sync + 'static,
         R: Future<Output = Outcome> + Send + 'static,
     {
         let run = Arc::new(run);
@@ -50,15 +55,11 @@ impl Kinds {
             let run = Arc::clone(&run);
             Box::pin(async move {
                 let payload = held.payload::<P>()?;
-                run(payload, SystemContext::new(held)).await
+                run(payload, context(held)?).await
             })
         };
         self.0.insert(P::KIND, Arc::new(handler));
         self
-    }
-
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.keys().copied()
     }
 
     pub(crate) fn run(&self, held: Held) -> Option<BoxFuture<'static, Outcome>> {

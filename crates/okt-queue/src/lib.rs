@@ -15,6 +15,7 @@ mod context;
 mod enqueue;
 mod heartbeat;
 pub mod jobs;
+mod json;
 mod keeping;
 mod kinds;
 mod minder;

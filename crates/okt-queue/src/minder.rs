@@ -12,6 +12,7 @@ use tracing::Instrument;
 
 use crate::claim::Claimed;
 use crate::context::{Finished, Held, JobError, Said};
+use crate::json;
 use crate::settle::{Outcome, Settled};
 use crate::worker::Shared;
 
@@ -104,6 +105,10 @@ async fn mind_running(
             shared.slots.give_back(&job.kind);
         }
     }
+    // First the one and then the other, so that at no moment it looks as if nobody here knew of the job.
+    if outcome.is_some() {
+        shared.untold().insert(job.id);
+    }
     shared.forget_running(job.id, job.claims);
     if let Some(outcome) = outcome {
         shared.settle(Settled::new(&job, outcome, &said)).await;
@@ -186,7 +191,9 @@ fn watch_stuck(shared: &Arc<Shared>, task: JoinHandle<Result<Finished, JobError>
 fn judge(job: &Claimed, ended: Result<Result<Finished, JobError>, JoinError>) -> Outcome {
     let failed = match ended {
         Ok(Ok(finished)) => {
-            return Outcome::Completed { output: finished.output.map(|json| json.to_string()) };
+            return Outcome::Completed {
+                output: finished.output.and_then(|json| json::storable(&json).ok()),
+            };
         }
         Ok(Err(JobError::HasHappened)) => return Outcome::Completed { output: None },
         Ok(Err(JobError::Waits { why, delay })) => return Outcome::Waits { why, delay },

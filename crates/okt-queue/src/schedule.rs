@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use okt_model::{NewJob, Payload, Result, Subject};
+use okt_model::{JobId, NewJob, Payload, Result};
 use okt_store::{Connection, from_sqlx};
 use uuid::Uuid;
 
@@ -14,8 +14,8 @@ const BATCH: i64 = 1000;
 /// by the database's clock, lets only the first one have its way. No process leads, so none can hold up the others.
 #[derive(Clone, Debug)]
 pub struct Periodic {
-    kind: &'static str,
-    payload: String,
+    /// But for its id, which each tick has its own of.
+    job: NewJob,
     every: Duration,
 }
 
@@ -23,7 +23,7 @@ impl Periodic {
     /// At most a day apart: for as long are finished jobs remembered.
     pub fn new<P: Payload>(payload: &P, every: Duration) -> serde_json::Result<Self> {
         let every = every.clamp(Duration::from_secs(1), Duration::from_hours(24));
-        Ok(Self { kind: P::KIND, payload: serde_json::to_string(payload)?, every })
+        Ok(Self { job: NewJob::of_the_system(JobId::mint(), payload)?, every })
     }
 }
 
@@ -33,7 +33,7 @@ pub(crate) async fn tick(conn: &mut Connection, periodic: &[Periodic]) -> Result
     if periodic.is_empty() {
         return Ok(());
     }
-    let kinds: Vec<String> = periodic.iter().map(|periodic| periodic.kind.to_owned()).collect();
+    let kinds: Vec<String> = periodic.iter().map(|periodic| periodic.job.kind.clone()).collect();
     let seconds: Vec<f64> = periodic.iter().map(|periodic| periodic.every.as_secs_f64()).collect();
     let due = sqlx::query!(
         r#"WITH ticks AS (
@@ -47,28 +47,17 @@ pub(crate) async fn tick(conn: &mut Connection, periodic: &[Periodic]) -> Result
     .fetch_all(&mut *conn)
     .await
     .map_err(from_sqlx)?;
-    let job = |due: (String, Uuid)| {
-        let periodic = periodic.iter().find(|periodic| periodic.kind == due.0)?;
-        Some(NewJob {
-            id: due.1.into(),
-            repository: None,
-            database: None,
-            kind: due.0,
-            payload: periodic.payload.clone(),
-            subject: Subject::default(),
-            unique_key: None,
-            priority: 0,
-            delay_ms: 0,
-        })
-    };
-    let due: Vec<_> = due.into_iter().filter_map(|row| job((row.kind, row.id))).collect();
-    enqueue(conn, &due).await
+    let jobs = due.into_iter().filter_map(|due| {
+        let periodic = periodic.iter().find(|periodic| periodic.job.kind == due.kind)?;
+        Some(NewJob { id: due.id.into(), ..periodic.job.clone() })
+    });
+    enqueue(conn, &jobs.collect::<Vec<_>>()).await
 }
 
-/// Makes available what was put off until now; returns how many.
+/// Makes available what was put off until now.
 #[tracing::instrument(level = "debug", name = "db.jobs.promote", skip_all)]
-pub(crate) async fn promote(conn: &mut Connection) -> Result<i64> {
-    let row = sqlx::query!(
+pub(crate) async fn promote(conn: &mut Connection) -> Result<()> {
+    sqlx::query!(
         r#"WITH due AS MATERIALIZED (
                SELECT id FROM okt_tasks.jobs
                 WHERE state IN ('scheduled', 'retryable') AND scheduled_at <= statement_timestamp()
@@ -92,5 +81,5 @@ pub(crate) async fn promote(conn: &mut Connection) -> Result<i64> {
     .fetch_one(conn)
     .await
     .map_err(from_sqlx)?;
-    Ok(row.count)
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use okt_model::{Cost, Error, JobId, RepositoryId, Result, Waiting};
+use okt_model::{Error, JobId, RepositoryId, Result, Waiting};
 use okt_store::{Connection, from_sqlx};
 use uuid::Uuid;
 
@@ -69,13 +69,8 @@ struct Row {
 
 impl Settled {
     pub(crate) fn new(job: &Claimed, outcome: Outcome, said: &Said) -> Self {
-        let (progress, cost) = said.last_words();
-        let json = |text: serde_json::Result<String>| text.ok().map(storable);
-        let row = Row {
-            progress: progress.and_then(|progress| json(serde_json::to_string(&progress))),
-            cost: (cost != Cost::default()).then(|| json(serde_json::to_string(&cost))).flatten(),
-            ..row(job, outcome)
-        };
+        let (progress, cost) = said.as_json();
+        let row = Row { progress, cost, ..row(job, outcome) };
         Self { id: job.id, claims: job.claims, repository: job.repository, kind: job.kind.clone(), row }
     }
 
@@ -84,7 +79,7 @@ impl Settled {
     }
 
     /// The same, when what it came with can't be stored.
-    fn unstorable(&self, error: &okt_model::Error) -> Self {
+    fn unstorable(&self, error: &Error) -> Self {
         let message = format!("what it left behind could not be stored: {error}");
         let row = Row { state: "discarded", message: Some(message), ..Row::default() };
         Self { row, ..self.clone() }
@@ -94,9 +89,7 @@ impl Settled {
 /// The one place that decides where a run leads.
 fn row(job: &Claimed, outcome: Outcome) -> Row {
     match outcome {
-        Outcome::Completed { output } => {
-            Row { state: "completed", output: output.map(storable), ..Row::default() }
-        }
+        Outcome::Completed { output } => Row { state: "completed", output, ..Row::default() },
         Outcome::Cancelled => Row { state: "cancelled", ..Row::default() },
         Outcome::Hopeless { message } => {
             Row { state: "discarded", message: Some(storable(message)), ..Row::default() }
@@ -137,16 +130,10 @@ fn row(job: &Claimed, outcome: Outcome) -> Row {
 }
 
 /// PostgreSQL has no place for NUL, and a message is no place for a book.
-fn storable(text: String) -> String {
+fn storable(mut text: String) -> String {
     const LONGEST: usize = 16_384;
-    let mut text = if text.contains('\0') || text.contains("\\u0000") {
-        text.replace('\0', "").replace("\\u0000", "")
-    } else {
-        text
-    };
-    if text.len() > LONGEST && !text.starts_with(['{', '[']) {
-        text.truncate(text.floor_char_boundary(LONGEST));
-    }
+    text.retain(|character| character != '\0');
+    text.truncate(text.floor_char_boundary(LONGEST));
     text
 }
 

@@ -6,8 +6,6 @@ use okt_model::{JobId, RepositoryId, Result};
 use okt_store::{Connection, Databases, from_sqlx, outbox};
 use uuid::Uuid;
 
-use crate::enqueue::known;
-
 const BATCH: i64 = 500;
 /// A note that arrived this long ago and has no job was lost with it.
 const LOST_AFTER_S: f64 = 15.0 * 60.0;
@@ -56,6 +54,20 @@ impl Walk {
         }
         Ok(lost.len())
     }
+}
+
+/// Which of these the queue knows, whatever became of them.
+#[tracing::instrument(level = "debug", name = "db.jobs.known", skip_all)]
+async fn known(conn: &mut Connection, ids: &[JobId]) -> Result<Vec<JobId>> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+    let rows = sqlx::query_scalar!(
+        "SELECT j.id FROM unnest($1::uuid[]) AS n (id) JOIN okt_tasks.jobs j ON j.id = n.id",
+        &ids
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows.into_iter().map(Into::into).collect())
 }
 
 /// Forgets jobs that ended long ago: a day for those that ended well, a week for the others. With the latter goes their

@@ -238,7 +238,6 @@ impl Shared {
     pub(crate) async fn settle(&self, settled: Settled) {
         let sender = self.settled().clone();
         if let Some(sender) = sender {
-            self.untold().insert(settled.id());
             // The settler is gone only when the whole worker is, and then others find the job.
             drop(sender.send(settled).await);
         }

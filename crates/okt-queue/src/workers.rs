@@ -21,9 +21,10 @@ pub(crate) async fn register(conn: &mut Connection, id: i64, name: &str, kinds: 
 }
 
 /// Gives back what the queue holds in the name of this process, but for these: what was claimed by a statement whose answer
-/// got lost, or could not be ended in time. It is nobody's crash, and no attempt. Returns how many.
+/// got lost, or could not be ended in time. It is nobody's crash, and no attempt. Returns whether there
+/// were any.
 #[tracing::instrument(level = "debug", name = "db.jobs.give_back_own", skip_all)]
-pub(crate) async fn give_back(conn: &mut Connection, id: i64, keep: &[JobId]) -> Result<u64> {
+pub(crate) async fn give_back(conn: &mut Connection, id: i64, keep: &[JobId]) -> Result<bool> {
     let keep: Vec<Uuid> = keep.iter().map(|id| id.uuid()).collect();
     let done = sqlx::query!(
         "WITH given AS (
@@ -37,7 +38,7 @@ pub(crate) async fn give_back(conn: &mut Connection, id: i64, keep: &[JobId]) ->
     .execute(conn)
     .await
     .map_err(from_sqlx)?;
-    Ok(done.rows_affected())
+    Ok(done.rows_affected() > 0)
 }
 
 /// Says that it is gone.

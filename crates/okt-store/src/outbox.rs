@@ -192,32 +192,19 @@ pub async fn take_up(
         .collect())
 }
 
-/// The queue has these; needs the relay's transaction. One whose effect is just happening is passed over: it is gone in a
-/// moment, and carrying it once more would do no harm.
-#[tracing::instrument(level = "debug", name = "db.outbox.mark_arrived", skip_all)]
+/// The queue has these; needs the relay's transaction.
 pub async fn mark_arrived(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)]) -> Result<()> {
-    let (repositories, jobs) = columns(notes);
-    sqlx::query!(
-        "WITH free AS MATERIALIZED (
-             SELECT o.repository_id, o.job_id
-               FROM unnest($1::uuid[], $2::uuid[]) AS n (repository_id, job_id)
-               JOIN okt_repository.outbox o ON o.repository_id = n.repository_id AND o.job_id = n.job_id
-                FOR UPDATE OF o SKIP LOCKED)
-         UPDATE okt_repository.outbox o SET arrived_at = clock_timestamp()
-           FROM free n
-          WHERE o.repository_id = n.repository_id AND o.job_id = n.job_id",
-        &repositories,
-        &jobs,
-    )
-    .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
-    Ok(())
+    mark(conn, notes, true).await
 }
 
 /// The queue does not have these, or not any more: they are to be carried again. Needs the relay's transaction.
-#[tracing::instrument(level = "debug", name = "db.outbox.put_down", skip_all)]
 pub async fn put_down(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)]) -> Result<()> {
+    mark(conn, notes, false).await
+}
+
+/// One whose effect is just happening is passed over: it is gone in a moment, and carrying it once more would do no harm.
+#[tracing::instrument(level = "debug", name = "db.outbox.mark", skip_all)]
+async fn mark(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)], arrived: bool) -> Result<()> {
     let (repositories, jobs) = columns(notes);
     sqlx::query!(
         "WITH free AS MATERIALIZED (
@@ -225,11 +212,14 @@ pub async fn put_down(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)]) 
                FROM unnest($1::uuid[], $2::uuid[]) AS n (repository_id, job_id)
                JOIN okt_repository.outbox o ON o.repository_id = n.repository_id AND o.job_id = n.job_id
                 FOR UPDATE OF o SKIP LOCKED)
-         UPDATE okt_repository.outbox o SET arrived_at = NULL, carried_at = NULL
+         UPDATE okt_repository.outbox o
+            SET arrived_at = CASE WHEN $3 THEN clock_timestamp() END,
+                carried_at = CASE WHEN $3 THEN o.carried_at END
            FROM free n
           WHERE o.repository_id = n.repository_id AND o.job_id = n.job_id",
         &repositories,
         &jobs,
+        arrived,
     )
     .execute(conn)
     .await

@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod cpu;
 pub mod db;
 pub mod golden;
+pub mod jobs;
 pub mod notes;
 pub mod oauth;
 pub mod process;

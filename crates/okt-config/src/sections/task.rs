@@ -63,7 +63,7 @@ pub struct Task {
     /// How often concept relations are counted anew.
     #[schemars(extend("x-positive" = true))]
     pub refresh_concept_relations_interval: Period,
-    /// Jobs of each kind that this process runs at once; 0 runs none here.
+    /// Jobs of each kind that this process runs at once, and one more for a repository that has none running; 0 runs none here.
     #[schemars(schema_with = "queues")]
     pub queues: BTreeMap<String, u32>,
 }

@@ -1,6 +1,7 @@
 WITH told AS MATERIALIZED (
-    SELECT *, state IN ('completed', 'cancelled', 'discarded') AS final FROM unnest($1::uuid[], $2::int[], $3::text[], $4::bigint[], $5::int[], $6::int[], $7::text[],
-                         $8::text[], $9::text[], $13::text[], $14::text[])
+    SELECT *, state IN ('completed', 'cancelled', 'discarded') AS final
+      FROM unnest($1::uuid[], $2::int[], $3::text[], $4::bigint[], $5::int[], $6::int[], $7::text[], $8::text[],
+                  $9::text[], $13::text[], $14::text[])
            AS t (id, claims, state, delay_ms, refund, crash, waiting_for, message, output, progress, cost)
 ),
 settled AS (

@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use okt_config::Config;
-use okt_model::{JobId, NewJob, Payload, RepositoryId, Subject};
-use okt_queue::{Kinds, Settings, SystemContext, Worker};
+use okt_model::{JobId, NewJob, Payload, RepositoryId};
+use okt_queue::{Kinds, SystemContext, Worker};
 use okt_store::outbox::{self, When};
 use okt_store::{Databases, Purpose};
 use okt_testkit::cluster::Cluster;
 use okt_testkit::db::{config, run};
+use okt_testkit::jobs::{waiting, worker};
 use okt_testkit::soak::percentile;
 use serde::{Deserialize, Serialize};
 use sqlx::{Connection, PgConnection};
@@ -48,7 +49,7 @@ const BARE: &str = "CREATE TABLE bare (id uuid PRIMARY KEY, kind text NOT NULL, 
 #[expect(clippy::print_stdout, reason = "figures are what it is for")]
 async fn main() -> anyhow::Result<()> {
     let rounds = std::env::args().nth(1).map_or(Ok(5), |text| text.parse())?;
-    let waiting = std::env::args().nth(2).map_or(Ok(1_000_000), |text| text.parse())?;
+    let backlog = std::env::args().nth(2).map_or(Ok(1_000_000), |text| text.parse())?;
     let cluster = Cluster::start();
     let config = config(&[("SVC__DATABASES__DEFAULT__URL", &cluster.url())]);
     Databases::migrate(&config).await?;
@@ -77,10 +78,10 @@ async fn main() -> anyhow::Result<()> {
         "claiming and completing by {CLAIM}: {drained:.2} of bare (limit {DRAIN}); PostgreSQL's CPU {:.2}",
         percentile(&mut cpu, 0.5)
     );
-    let (small, large) = bench.flat(&mut conn, waiting).await?;
+    let (small, large) = bench.flat(&mut conn, backlog).await?;
     let flat = large / small;
     println!(
-        "with {waiting} waiting over {TENANTS} tenants: {large:.0} a second against {small:.0}, {flat:.2} (limit {FLAT})"
+        "with {backlog} waiting over {TENANTS} tenants: {large:.0} a second against {small:.0}, {flat:.2} (limit {FLAT})"
     );
     let (queue_ms, note_ms) = bench.starts(&mut conn).await?;
     println!(
@@ -165,14 +166,14 @@ impl Bench {
     }
 
     /// Jobs a second with little and with much waiting.
-    async fn flat(&self, conn: &mut PgConnection, waiting: usize) -> anyhow::Result<(f64, f64)> {
+    async fn flat(&self, conn: &mut PgConnection, backlog: usize) -> anyhow::Result<(f64, f64)> {
         let (mut small, mut large) = (Vec::new(), Vec::new());
         self.clear(conn).await;
         // Every tenant has its share of every turn.
         let fill = format!(
             "INSERT INTO okt_tasks.jobs (id, repository_id, kind, state, priority, turn, payload, max_attempts)
              SELECT gen_random_uuid(), md5((g % {TENANTS})::text)::uuid, 'noop', 'available', 0, g / {TENANTS}, '{{}}', 10
-               FROM generate_series(1, {waiting}) AS g; VACUUM ANALYZE okt_tasks.jobs"
+               FROM generate_series(1, {backlog}) AS g; VACUUM ANALYZE okt_tasks.jobs"
         );
         for statement in fill.split("; ") {
             run(conn, statement).await;
@@ -194,7 +195,7 @@ impl Bench {
             counted.fetch_add(1, Ordering::Relaxed);
             async move { Ok(ctx.finish(None)) }
         });
-        let worker = worker.await?;
+        let worker = worker.await;
         // From the first claim, because starting a process is another matter.
         while done.load(Ordering::Relaxed) == 0 {
             tokio::time::sleep(Duration::from_micros(200)).await;
@@ -217,7 +218,7 @@ impl Bench {
             let _ = told.send(Instant::now());
             async move { Ok(ctx.finish(None)) }
         });
-        let worker = worker.await?;
+        let worker = worker.await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         let (mut queued, mut noted) = (Vec::new(), Vec::new());
         for _ in 0..200 {
@@ -243,31 +244,20 @@ impl Bench {
         Ok((percentile(&mut queued, 0.5), percentile(&mut noted, 0.5)))
     }
 
-    async fn worker<F, R>(&self, noop: F) -> anyhow::Result<Worker>
+    async fn worker<F, R>(&self, noop: F) -> Worker
     where
         F: Fn(Noop, SystemContext) -> R + Send + Sync + 'static,
         R: Future<Output = Result<okt_queue::Finished, okt_queue::JobError>> + Send + 'static,
     {
         let kinds = Kinds::default().system(noop);
-        let mut pools = Databases::open(&self.config, &[Purpose::Worker, Purpose::Keeper]).await?;
-        let (keeper, worker) = (pools.remove(1), pools.remove(0));
-        let mut settings = Settings::of(&self.config, &kinds);
-        settings.slots = BTreeMap::from([(Noop::KIND.to_owned(), CLAIM)]);
-        Ok(Worker::start(settings, keeper, worker, kinds, vec![])?)
+        worker(&self.config, kinds, vec![], |settings| {
+            settings.slots = BTreeMap::from([(Noop::KIND.to_owned(), CLAIM)]);
+        })
+        .await
     }
 
     fn jobs(&self, many: usize) -> Vec<NewJob> {
-        let job = |n: usize| NewJob {
-            id: JobId::mint(),
-            repository: Some(self.tenants[n % self.tenants.len()]),
-            database: Some("default".to_owned()),
-            kind: Noop::KIND.to_owned(),
-            payload: "{}".to_owned(),
-            subject: Subject::default(),
-            unique_key: None,
-            priority: 0,
-            delay_ms: 0,
-        };
+        let job = |n: usize| waiting(self.tenants[n % self.tenants.len()], &Noop {});
         (0..many).map(job).collect()
     }
 

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use okt_config::Config;
-use okt_model::{JobId, NewJob, Payload, RepositoryId, Subject};
+use okt_model::{NewJob, RepositoryId};
 use okt_store::{Databases, Purpose};
 
 use super::kinds::{Step, TABLES};
 use super::percentile;
 use super::yard::start;
 use crate::db::{TestDatabase, run as run_sql};
+use crate::jobs::waiting;
 
 #[derive(Debug)]
 pub struct Outcome {
@@ -25,13 +26,13 @@ pub async fn prepare(database: &TestDatabase) {
     run_sql(&mut database.connect().await, TABLES).await;
 }
 
-pub async fn run(config: &Config, waiting: usize, samples: usize) -> Outcome {
+pub async fn run(config: &Config, crowd: usize, samples: usize) -> Outcome {
     let databases = Databases::open(config, &[Purpose::Api]).await.expect("the databases open").remove(0);
     let worker = start(config, 4, false, None, None).await.expect("a worker");
     let (big, small) = (RepositoryId::mint(), RepositoryId::mint());
     let mut idle = waits(&databases, small, samples).await;
-    let crowd: Vec<NewJob> = (0..waiting).map(|n| job(big, i64::try_from(n).expect("a few"), 100)).collect();
-    for part in crowd.chunks(1000) {
+    let jobs: Vec<NewJob> = (0..crowd).map(|n| job(big, i64::try_from(n).expect("a few"), 100)).collect();
+    for part in jobs.chunks(1000) {
         let mut conn = databases.acquire_tasks().await.expect("a connection");
         okt_queue::enqueue(&mut conn, part).await.expect("jobs are queued");
         conn.done();
@@ -47,7 +48,11 @@ pub async fn run(config: &Config, waiting: usize, samples: usize) -> Outcome {
     .expect("a number");
     assert!(left > 0, "the crowd was there to the end");
     drop(worker);
-    Outcome { idle_p95: percentile(&mut idle, 0.95), beside_p95: percentile(&mut beside, 0.95), waiting }
+    Outcome {
+        idle_p95: percentile(&mut idle, 0.95),
+        beside_p95: percentile(&mut beside, 0.95),
+        waiting: crowd,
+    }
 }
 
 /// One job at a time: milliseconds until each ran.
@@ -83,16 +88,5 @@ async fn waits(databases: &Databases, repository: RepositoryId, samples: usize) 
 
 /// Straight into the queue, and without a note: what is measured is the wait, not the effect.
 fn job(repository: RepositoryId, n: i64, work_ms: u64) -> NewJob {
-    let step = Step { n, step: 1, steps: 1, work_ms };
-    NewJob {
-        id: JobId::mint(),
-        repository: Some(repository),
-        database: Some("default".to_owned()),
-        kind: Step::KIND.to_owned(),
-        payload: serde_json::to_string(&step).expect("plain data"),
-        subject: Subject::default(),
-        unique_key: None,
-        priority: 0,
-        delay_ms: 0,
-    }
+    waiting(repository, &Step { n, step: 1, steps: 1, work_ms })
 }

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use okt_config::Config;
 use okt_model::{JobId, Payload, RepositoryId, Result};
-use okt_queue::{Periodic, Settings, Worker};
+use okt_queue::{Periodic, Worker};
 use okt_store::outbox::{self, When};
 use okt_store::{Databases, Purpose};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::kinds::{TABLES, Tick, kinds};
 use crate::db::{config, run};
+use crate::jobs::worker;
 
 /// A database, the processes that work on it, and those who give them work.
 pub struct Yard {
@@ -230,13 +231,13 @@ pub async fn start(
     tick: Option<Duration>,
     limit: Option<Duration>,
 ) -> anyhow::Result<Worker> {
-    let mut all = Databases::open(config, &[Purpose::Worker, Purpose::Keeper]).await?;
-    let (keeper, worker) = (all.remove(1), all.remove(0));
     let kinds = kinds(naive);
-    let mut settings = Settings::of(config, &kinds);
-    settings.slots = kinds.names().map(|kind| (kind.to_owned(), slots)).collect();
     let limit = limit.unwrap_or(config.task.job_timeout.duration());
-    settings.timeouts = kinds.names().map(|kind| (kind.to_owned(), limit)).collect();
+    let names: Vec<String> = kinds.names().map(str::to_owned).collect();
     let periodic = tick.map(|every| Periodic::new(&Tick {}, every)).transpose()?;
-    Ok(Worker::start(settings, keeper, worker, kinds, periodic.into_iter().collect())?)
+    let worker = worker(config, kinds, periodic.into_iter().collect(), |settings| {
+        settings.slots = names.iter().map(|kind| (kind.clone(), slots)).collect();
+        settings.timeouts = names.iter().map(|kind| (kind.clone(), limit)).collect();
+    });
+    Ok(worker.await)
 }

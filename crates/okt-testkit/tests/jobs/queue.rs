@@ -3,25 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use okt_model::{JobId, JobState, NewJob, Payload, RepositoryId, Subject, Waiting};
+use okt_model::{JobState, NewJob, RepositoryId, Waiting};
 use okt_queue::JobContext;
 use okt_store::outbox::When;
+use okt_testkit::jobs::waiting;
 use sqlx::AssertSqlSafe;
 
 use crate::shop::{Errand, Shop, deliver, errand};
 
 fn job(repository: RepositoryId, n: i64) -> NewJob {
-    NewJob {
-        id: JobId::mint(),
-        repository: Some(repository),
-        database: Some("default".to_owned()),
-        kind: Errand::KIND.to_owned(),
-        payload: serde_json::to_string(&errand(n)).expect("plain data"),
-        subject: Subject::default(),
-        unique_key: None,
-        priority: 0,
-        delay_ms: 0,
-    }
+    waiting(repository, &errand(n))
 }
 
 async fn enqueue(shop: &Shop, jobs: &[NewJob]) {

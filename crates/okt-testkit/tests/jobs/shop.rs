@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use okt_model::{Job, JobId, JobState, Payload, RepositoryId};
-use okt_queue::{Finished, JobContext, JobError, Kinds, Periodic, Settings, Worker, jobs};
+use okt_queue::{Finished, JobContext, JobError, Kinds, Periodic, Worker, jobs};
 use okt_store::outbox::{self, When};
 use okt_store::{Databases, Purpose};
 use okt_testkit::db::{TestDatabase, run};
+use okt_testkit::jobs::worker;
 use serde::{Deserialize, Serialize};
 use sqlx::AssertSqlSafe;
 
@@ -74,16 +75,14 @@ impl Shop {
         periodic: Vec<Periodic>,
     ) -> Worker {
         let config = self.database.config(settings);
-        let mut pools =
-            Databases::open(&config, &[Purpose::Worker, Purpose::Keeper]).await.expect("it works");
-        let (keeper, worker) = (pools.remove(1), pools.remove(0));
-        let mut all = Settings::of(&config, &kinds);
-        if let Some(slots) = slots {
-            all.timeouts =
-                slots.keys().map(|kind| (kind.clone(), config.task.job_timeout.duration())).collect();
-            all.slots = slots;
-        }
-        Worker::start(all, keeper, worker, kinds, periodic).expect("it works")
+        let limit = config.task.job_timeout.duration();
+        worker(&config, kinds, periodic, |settings| {
+            if let Some(slots) = slots {
+                settings.timeouts = slots.keys().map(|kind| (kind.clone(), limit)).collect();
+                settings.slots = slots;
+            }
+        })
+        .await
     }
 
     /// Asks for an errand; it is promised when this returns.

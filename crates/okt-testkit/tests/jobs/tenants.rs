@@ -1,15 +1,14 @@
 //! Two repositories side by side, and what it takes to have jobs in them.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use http::Method;
 use okt_model::{JobId, NewJob, Payload, RepositoryId, Subject};
-use okt_queue::{Kinds, Settings, Worker};
+use okt_queue::{Kinds, Worker};
 use okt_store::outbox::{self, When};
-use okt_store::{Databases, Purpose};
 use okt_testkit::accounts::{Person, give, register, session};
 use okt_testkit::client::Answer;
+use okt_testkit::jobs::{waiting, worker};
 use okt_testkit::served::TestService;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -106,13 +105,12 @@ impl Tenants {
 
     /// A process that runs so many of these at once.
     pub async fn worker(&self, slots: u32, kinds: Kinds) -> Worker {
-        let config = self.service.api.app.config();
-        let mut pools = Databases::open(config, &[Purpose::Keeper, Purpose::Worker]).await.unwrap();
-        let (worker, keeper) = (pools.pop().unwrap(), pools.pop().unwrap());
-        let mut settings = Settings::of(config, &kinds);
-        settings.slots = kinds.names().map(|kind| (kind.to_owned(), slots)).collect::<BTreeMap<_, _>>();
-        settings.drain = Duration::ZERO;
-        Worker::start(settings, keeper, worker, kinds, Vec::new()).unwrap()
+        let names: Vec<&str> = kinds.names().collect();
+        worker(self.service.api.app.config(), kinds, Vec::new(), |settings| {
+            settings.slots = names.into_iter().map(|kind| (kind.to_owned(), slots)).collect();
+            settings.drain = Duration::ZERO;
+        })
+        .await
     }
 }
 
@@ -131,17 +129,7 @@ impl Tenant {
 
 /// A job that waits.
 pub fn job(tenant: &Tenant) -> NewJob {
-    NewJob {
-        id: JobId::mint(),
-        repository: Some(tenant.id),
-        database: Some("default".to_owned()),
-        kind: Step::KIND.to_owned(),
-        payload: r#"{"n":0,"source":null}"#.to_owned(),
-        subject: Subject::default(),
-        unique_key: None,
-        priority: 0,
-        delay_ms: 0,
-    }
+    waiting(tenant.id, &Step { n: 0, source: None })
 }
 
 /// What `list` shows, by id.
