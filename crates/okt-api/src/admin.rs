@@ -1,13 +1,13 @@
-//! What administrators do: users, roles, the audit.
+//! What administrators do: users and roles.
 
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 use okt_auth::SystemScope;
-use okt_http::{Json, Page, PageRequest, Problem, Query};
-use okt_model::{Action, AuditEntry, AuditFilter, Domain, Error, Object, Permission, Role, User};
+use okt_http::{Json, Page, PageRequest, Problem};
+use okt_model::{Action, Domain, Error, Object, Permission, Role, User};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Api;
@@ -39,39 +39,6 @@ pub struct KnownPermission {
     object: &'static str,
     action: &'static str,
     roles: Vec<&'static str>,
-}
-
-/// Something that was done or refused.
-#[derive(Serialize, ToSchema)]
-#[schema(as = AuditEntry)]
-pub struct AuditView {
-    id: Uuid,
-    at: DateTime<Utc>,
-    actor: Option<Uuid>,
-    /// `session`, `api_key`, `anonymous` or `service`.
-    actor_kind: String,
-    /// Which session or key.
-    credential_id: Option<Uuid>,
-    #[schema(example = "role.assigned")]
-    action: String,
-    object: String,
-    repository_id: Option<Uuid>,
-    address: Option<String>,
-    /// What the program at the other end calls itself.
-    user_agent: Option<String>,
-    request_id: String,
-}
-
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct AuditQuery {
-    /// Not before this time.
-    from: Option<DateTime<Utc>>,
-    /// Before this time.
-    to: Option<DateTime<Utc>>,
-    actor: Option<Uuid>,
-    action: Option<String>,
-    object: Option<String>,
 }
 
 /// All users.
@@ -137,27 +104,6 @@ pub async fn permissions(State(api): State<Api>, _: Scope) -> Page<KnownPermissi
     Page::whole(known.collect())
 }
 
-/// Who did what, and who was refused.
-#[utoipa::path(get, path = "/api/v1/admin/audit", tag = "Administration", params(AuditQuery, PageRequest),
-    responses((status = 200, body = Page<AuditView>, description = "Newest first")))]
-pub async fn audit(
-    State(api): State<Api>,
-    scope: Scope,
-    Query(query): Query<AuditQuery>,
-    page: PageRequest,
-) -> Result<Page<AuditView>, Problem> {
-    let before: Option<Uuid> = page.after()?;
-    let filter = AuditFilter {
-        from: query.from,
-        to: query.to,
-        actor: query.actor.map(Into::into),
-        action: query.action,
-        object: query.object,
-    };
-    let entries = api.app.list_audit(&scope.0, &filter, before, page.rows()).await?;
-    page.page(entries.into_iter().map(AuditView::from).collect(), |entry| entry.id)
-}
-
 /// The proof that the gate let somebody through to the whole installation.
 pub struct Scope(pub(crate) SystemScope);
 
@@ -183,23 +129,5 @@ impl RoleAssignment {
 impl From<User> for AdminUser {
     fn from(user: User) -> Self {
         Self { id: user.id.uuid(), email: user.email, name: user.name, created_at: user.created_at }
-    }
-}
-
-impl From<AuditEntry> for AuditView {
-    fn from(entry: AuditEntry) -> Self {
-        Self {
-            id: entry.id,
-            at: entry.at,
-            actor: entry.actor.map(okt_model::UserId::uuid),
-            actor_kind: entry.actor_kind,
-            credential_id: entry.credential,
-            action: entry.action,
-            object: entry.object,
-            repository_id: entry.repository.map(okt_model::RepositoryId::uuid),
-            address: entry.address,
-            user_agent: entry.agent,
-            request_id: entry.request_id,
-        }
     }
 }

@@ -163,20 +163,29 @@ impl Api {
         permission: Permission,
         parts: &mut Parts,
     ) -> Result<(), Problem> {
-        let repository = repository_of(parts).await?;
-        let let_in = match repository {
-            Some(id) => {
-                let scope = caller.let_in_repository(id, permission);
-                scope.map(|scope| drop(parts.extensions.insert(scope)))
-            }
-            None => caller.let_in(permission).map(|scope| drop(parts.extensions.insert(scope))),
+        let named = repository_of(parts).await?;
+        let repository = match &named {
+            Some(named) => Some(self.repository_named(named).await?),
+            None => None,
         };
-        if let_in.is_some() {
+        let domain = repository.map_or(Domain::System, Domain::Repository);
+        let decision = caller.decide(domain, permission);
+        if decision == Decision::Allowed {
+            match &named {
+                Some(named) => {
+                    // Only now: whoever may not know of it can't make us look.
+                    let located = self.app.auth().locate(named).await?.ok_or_else(no_such_repository)?;
+                    let scope = caller.let_in_repository(&located, permission);
+                    scope.map(|scope| parts.extensions.insert(scope));
+                }
+                None => {
+                    caller.let_in(permission).map(|scope| parts.extensions.insert(scope));
+                }
+            }
             return Ok(());
         }
         self.deny(caller, &origin(parts), &permission.to_string(), repository).await?;
-        let domain = repository.map_or(Domain::System, Domain::Repository);
-        if caller.decide(domain, permission) == Decision::Invisible {
+        if decision == Decision::Invisible {
             return Err(no_such_repository());
         }
         let problem = Problem::new(Code::Forbidden, format!("this needs the permission {permission}"));
@@ -188,6 +197,15 @@ impl Api {
             }
             _ => problem,
         })
+    }
+
+    /// The id of a repository; that of a slug has to be looked up.
+    pub(crate) async fn repository_named(&self, named: &str) -> Result<RepositoryId, Problem> {
+        if let Ok(id) = named.parse() {
+            return Ok(id);
+        }
+        let located = self.app.auth().locate(named).await?;
+        Ok(located.ok_or_else(no_such_repository)?.id)
     }
 
     /// Says where a client finds out how to get a token that would do (RFC 9728), and for what (RFC 6750).
@@ -221,13 +239,13 @@ impl Api {
     }
 }
 
-/// The repository that the path speaks of. A text that names none answers as one that is not there.
-async fn repository_of(parts: &mut Parts) -> Result<Option<RepositoryId>, Problem> {
+/// What the path calls its repository, where it speaks of one: an id or a slug.
+async fn repository_of(parts: &mut Parts) -> Result<Option<String>, Problem> {
     let Ok(params) = RawPathParams::from_request_parts(parts, &()).await else {
         return Err(no_such_repository());
     };
     let named = params.iter().find(|(name, _)| *name == "repoID");
-    named.map(|(_, text)| text.parse().map_err(|_| no_such_repository())).transpose()
+    Ok(named.map(|(_, text)| text.to_owned()))
 }
 
 fn no_such_repository() -> Problem {

@@ -5,7 +5,6 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 use okt_app::{JobScope, JobStats, KindStats};
-use okt_auth::RepoScope;
 use okt_http::{Json, Page, PageRequest, Path, Problem, Query};
 use okt_model::{Action, Error, Job, JobFilter, JobState, Object, Permission, RepositoryId, Subject};
 use serde::{Deserialize, Serialize};
@@ -15,6 +14,7 @@ use uuid::Uuid;
 use crate::Api;
 use crate::admin::Scope;
 use crate::auth::Caught;
+use crate::repositories::Repository;
 use crate::streams::{self, Watcher};
 
 pub(crate) const JOB_READ: Permission = Permission::new(Object::Job, Action::Read);
@@ -188,7 +188,7 @@ pub async fn show(
 
 /// The jobs of a repository.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/jobs", tag = "Jobs",
-    params(("repoID" = Uuid, Path), JobQuery, PageRequest),
+    params(("repoID" = String, Path, description = "Its id or its slug"), JobQuery, PageRequest),
     responses((status = 200, body = Page<JobView>, description = "Newest first")))]
 pub async fn list_in(
     State(api): State<Api>,
@@ -201,7 +201,7 @@ pub async fn list_in(
 
 /// How many jobs a repository has.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/jobs/stats", tag = "Jobs",
-    params(("repoID" = Uuid, Path)),
+    params(("repoID" = String, Path, description = "Its id or its slug")),
     responses((status = 200, body = StatsView, description = "By kind")))]
 pub async fn stats_in(State(api): State<Api>, repository: Repository) -> Result<Json<StatsView>, Problem> {
     let stats = api.app.job_stats(&repository.0.into()).await?;
@@ -210,7 +210,7 @@ pub async fn stats_in(State(api): State<Api>, repository: Repository) -> Result<
 
 /// A job of a repository.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/jobs/{jobID}", tag = "Jobs",
-    params(("repoID" = Uuid, Path), ("jobID" = Uuid, Path)),
+    params(("repoID" = String, Path, description = "Its id or its slug"), ("jobID" = Uuid, Path)),
     responses((status = 200, body = JobView, description = "As it is now")))]
 pub async fn show_in(
     State(api): State<Api>,
@@ -224,7 +224,7 @@ pub async fn show_in(
 ///
 /// One that waits is cancelled at once; one that runs stops within moments, and its state says when it has.
 #[utoipa::path(post, path = "/api/v1/repositories/{repoID}/jobs/{jobID}/cancel", tag = "Jobs",
-    params(("repoID" = Uuid, Path), ("jobID" = Uuid, Path)),
+    params(("repoID" = String, Path, description = "Its id or its slug"), ("jobID" = Uuid, Path)),
     responses((status = 202, body = JobView, description = "As it is now"),
               (status = 409, body = okt_http::ProblemBody, content_type = "application/problem+json",
                description = "Problem: conflict")))]
@@ -242,7 +242,7 @@ pub async fn cancel(
 ///
 /// For one that was given up or cancelled, or that waits to be tried again anyway. Its attempts are counted anew.
 #[utoipa::path(post, path = "/api/v1/repositories/{repoID}/jobs/{jobID}/retry", tag = "Jobs",
-    params(("repoID" = Uuid, Path), ("jobID" = Uuid, Path)),
+    params(("repoID" = String, Path, description = "Its id or its slug"), ("jobID" = Uuid, Path)),
     responses((status = 202, body = JobView, description = "As it is now"),
               (status = 409, body = okt_http::ProblemBody, content_type = "application/problem+json",
                description = "Problem: conflict")))]
@@ -273,7 +273,7 @@ pub async fn rescue(State(api): State<Api>, scope: Scope, origin: Caught) -> Res
 /// that run. A job may be told twice. The stream ends after 15 minutes, when the caller loses the right to read, and when
 /// the process is stopped: connect again.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/events", tag = "Jobs",
-    params(("repoID" = Uuid, Path), ("Last-Event-ID" = Option<String>, Header, description = "The id to go on after")),
+    params(("repoID" = String, Path, description = "Its id or its slug"), ("Last-Event-ID" = Option<String>, Header, description = "The id to go on after")),
     responses((status = 200, body = String, content_type = "text/event-stream", description = "Events, without end")))]
 pub async fn events(State(api): State<Api>, watcher: Watcher) -> Result<Response, Problem> {
     let place = watcher.take_place(&api)?;
@@ -286,7 +286,7 @@ pub async fn events(State(api): State<Api>, watcher: Watcher) -> Result<Response
 /// Server-sent events named `job`, the first with the present state; the stream ends after the last one. Whoever comes
 /// back with the id of the last one as `Last-Event-ID` gets 204.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/jobs/{jobID}/events", tag = "Jobs",
-    params(("repoID" = Uuid, Path), ("jobID" = Uuid, Path),
+    params(("repoID" = String, Path, description = "Its id or its slug"), ("jobID" = Uuid, Path),
            ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was heard")),
     responses((status = 200, body = String, content_type = "text/event-stream", description = "Events until the job has ended"),
               (status = 204, description = "The job has ended, and the caller knows")))]
@@ -312,18 +312,6 @@ async fn page_of(
     let filter = query.filter()?;
     let jobs = api.app.list_jobs(scope, &filter, before.map(Into::into), page.rows()).await?;
     page.page(jobs.into_iter().map(JobView::from).collect(), |job| job.id)
-}
-
-/// The proof that the gate let somebody through to the repository of the path.
-pub struct Repository(pub(crate) RepoScope);
-
-impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Repository {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut http::request::Parts, _: &S) -> Result<Self, Problem> {
-        let scope = parts.extensions.get::<RepoScope>().cloned();
-        Ok(Self(scope.ok_or_else(|| Error::internal("a route of a repository needs no permission there"))?))
-    }
 }
 
 impl JobQuery {

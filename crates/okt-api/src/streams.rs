@@ -138,8 +138,9 @@ impl Watcher {
     /// Whether the same credential would still be let in.
     async fn is_valid(&self, api: &Api, permission: Permission) -> Result<bool, Error> {
         let caller = api.authenticate(self.bearer.expose(), || self.issuer.clone()).await?;
-        Ok(caller
-            .is_some_and(|caller| caller.let_in_repository(self.scope.repository(), permission).is_some()))
+        let located = api.app.auth().locate(&self.scope.repository().to_string()).await?;
+        let (Some(caller), Some(located)) = (caller, located) else { return Ok(false) };
+        Ok(caller.let_in_repository(&located, permission).is_some())
     }
 
     pub(crate) fn take_place(&self, api: &Api) -> Result<Place, Problem> {

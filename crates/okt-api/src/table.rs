@@ -5,8 +5,12 @@ use okt_http::{Routes, route};
 use okt_model::{Action, Object, Permission};
 
 use crate::jobs::{JOB_CANCEL, JOB_READ};
+use crate::members::{MEMBER_MANAGE, MEMBER_READ};
+use crate::repositories::{REPOSITORY_DELETE, REPOSITORY_READ, REPOSITORY_UPDATE, REPOSITORY_WRITE};
+use crate::settings::REPOSITORY_MANAGE;
 use crate::{
-    Api, admin, api_keys, auth, docs, health, jobs, metrics, oauth, once, openapi, repositories, users,
+    Api, admin, api_keys, audit, auth, contexts, docs, health, jobs, members, metrics, oauth, once, openapi,
+    presets, registry, repositories, settings, users,
 };
 
 const AUDIT_READ: Permission = Permission::new(Object::Audit, Action::Read);
@@ -50,12 +54,35 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(Needs(ROLE_MANAGE), route!(admin::assign_role))
         .at(Needs(ROLE_MANAGE), route!(admin::remove_role))
         .at(Needs(ROLE_READ), route!(admin::permissions))
-        .at(Needs(AUDIT_READ), route!(admin::audit))
+        .at(Needs(AUDIT_READ), route!(audit::list))
         .at(Needs(JOB_CANCEL), route!(jobs::rescue))
         .at(Needs(JOB_READ), route!(jobs::list))
         .at(Needs(JOB_READ), route!(jobs::stats))
         .at(Needs(JOB_READ), route!(jobs::show))
-        .at(Public, route!(repositories::presets))
+        .at(Public, route!(presets::list))
+        .at(Authenticated, route!(repositories::list))
+        .at(Needs(REPOSITORY_WRITE), once(&api.app, route!(repositories::create)))
+        .at(Needs(REPOSITORY_READ), route!(repositories::show))
+        .at(Needs(REPOSITORY_UPDATE), route!(repositories::update))
+        .at(Needs(REPOSITORY_DELETE), route!(repositories::delete))
+        .at(Authenticated, route!(repositories::permissions))
+        .at(Needs(MEMBER_READ), route!(members::list))
+        .at(Needs(MEMBER_MANAGE), route!(members::set))
+        .at(Needs(MEMBER_MANAGE), route!(members::remove))
+        .at(Needs(AUDIT_READ), route!(audit::list_in))
+        .at(Needs(REPOSITORY_MANAGE), route!(settings::show))
+        .at(Needs(REPOSITORY_MANAGE), route!(settings::providers))
+        .at(Needs(REPOSITORY_MANAGE), route!(settings::auto_contribute))
+        .at(Needs(REPOSITORY_MANAGE), route!(settings::registry))
+        .at(Needs(REPOSITORY_MANAGE), route!(settings::promptsets))
+        .at(Needs(REPOSITORY_MANAGE), route!(settings::budget))
+        .at(Needs(REPOSITORY_MANAGE), route!(settings::stages))
+        .at(Needs(REPOSITORY_MANAGE), once(&api.app, route!(contexts::create)))
+        .at(Needs(REPOSITORY_MANAGE), route!(contexts::update))
+        .at(Needs(REPOSITORY_MANAGE), route!(contexts::delete))
+        .at(Needs(REPOSITORY_MANAGE), once(&api.app, route!(contexts::migrate)))
+        .at(Needs(REPOSITORY_MANAGE), route!(registry::contribute_all))
+        .at(Needs(REPOSITORY_MANAGE), route!(registry::pull_all))
         .at(Needs(JOB_READ), route!(jobs::list_in))
         .at(Needs(JOB_READ), route!(jobs::stats_in))
         .at(Needs(JOB_READ), route!(jobs::show_in))

@@ -56,7 +56,7 @@ pub struct Permissions {
 }
 
 #[derive(Serialize, ToSchema)]
-struct DomainView {
+pub struct DomainView {
     /// `system`, or the id of a repository.
     domain: String,
     roles: Vec<&'static str>,

@@ -3,7 +3,7 @@
 use okt_auth::{Caller, Credential, Passwords, SystemScope, Verified, opaque, refresh};
 use okt_config::Secret;
 use okt_model::{Action, Domain, Email, Error, Object, Permission, Result, Role, SessionId, User, UserId};
-use okt_store::{Connection, roles, sessions, users};
+use okt_store::{Connection, repositories, roles, sessions, users};
 
 use crate::audit::{Actor, record};
 use crate::{App, Origin};
@@ -63,6 +63,10 @@ impl App {
         let promoted = first && self.config().bootstrap.auto_promote_first_user;
         if promoted {
             self.promote(&mut tx, origin, user.id).await?;
+            // The starter repository has waited for somebody.
+            if let Some(id) = repositories::give_ownerless(&mut tx, user.id).await? {
+                roles::assign(&mut tx, user.id, Domain::Repository(id), Role::Repoadmin).await?;
+            }
         }
         let session = self.open_session(&mut tx, user.id).await?;
         tx.commit().await?;

@@ -1,12 +1,14 @@
 //! Personal API keys.
 
-use okt_auth::{Caller, opaque};
+use okt_auth::{Caller, Decision, opaque};
 use okt_config::Secret;
-use okt_model::{ApiKey, ApiKeyId, Error, Permission, RepositoryId, Result};
+use okt_model::{Action, ApiKey, ApiKeyId, Domain, Error, Object, Permission, RepositoryId, Result};
 use okt_store::api_keys::{self, NewKey};
 
 use crate::audit::{Actor, record};
 use crate::{App, Origin};
+
+const SEE: Permission = Permission::new(Object::Repository, Action::Read);
 
 /// In days. A longer life is no expiry by another name.
 const A_CENTURY: u64 = 36_500;
@@ -34,6 +36,13 @@ impl App {
         }
         if request.permissions.is_empty() {
             return Err(Error::invalid("permissions", "must name at least one permission"));
+        }
+        if let Some(id) = request.repository {
+            // One that the caller can't see is answered like one that is not there.
+            let seen = caller.decide(Domain::Repository(id), SEE) != Decision::Invisible;
+            if !seen || self.auth().locate(&id.to_string()).await?.is_none() {
+                return Err(Error::invalid("repository_id", "there is no such repository"));
+            }
         }
         let days = self.key_lifetime(request.expires_in_days)?;
         let mut permissions: Vec<String> = request.permissions.iter().map(ToString::to_string).collect();

@@ -1,6 +1,6 @@
 //! The audit: who did what, and who was refused.
 
-use okt_auth::{Caller, Credential, SystemScope};
+use okt_auth::{Caller, Credential, RepoScope, SystemScope};
 use okt_model::{AuditEntry, AuditFilter, AuditId, GrantId, NewAuditEntry, RepositoryId, Result, UserId};
 use okt_store::{Connection, audit};
 use uuid::Uuid;
@@ -97,6 +97,18 @@ impl App {
         limit: i64,
     ) -> Result<Vec<AuditEntry>> {
         let mut tx = self.databases().begin_system().await?;
-        audit::list(&mut tx, filter, before, limit).await
+        audit::list(&mut tx, None, filter, before, limit).await
+    }
+
+    /// What belongs to a repository, newest first.
+    pub async fn list_repository_audit(
+        &self,
+        scope: &RepoScope,
+        filter: &AuditFilter,
+        before: Option<Uuid>,
+        limit: i64,
+    ) -> Result<Vec<AuditEntry>> {
+        let mut tx = self.databases().begin_system().await?;
+        audit::list(&mut tx, Some(scope.repository()), filter, before, limit).await
     }
 }

@@ -8,9 +8,21 @@ use crate::accounts::{checked_name, is_first};
 use crate::{App, Origin};
 
 impl App {
-    /// Makes the configured administrator when nobody has an account; safe to call at every start of every process.
-    /// Runs before the first request, so it comes before anybody who could register.
+    /// Makes the configured administrator when nobody has an account, and a starter repository when there has never been
+    /// one; safe to call at every start of every process. Runs before the first request, so it comes before anybody who
+    /// could register.
     pub async fn bootstrap(&self) -> Result<()> {
+        self.seed_admin().await?;
+        if !self.config().bootstrap.default_repository {
+            return Ok(());
+        }
+        let mut conn = self.databases().acquire_system().await?;
+        let oldest = users::list(&mut conn, None, 1).await?.pop();
+        conn.done();
+        self.create_starter_repository(oldest.map(|user| user.id)).await
+    }
+
+    async fn seed_admin(&self) -> Result<()> {
         let config = &self.config().bootstrap;
         let (email, password, name) =
             (&config.default_admin_email, &config.default_admin_password, &config.default_admin_display_name);

@@ -87,7 +87,8 @@ impl App {
         if let Some(job) = jobs::find(databases, whose, id).await? {
             return Ok(Some(job));
         }
-        if let Some(job) = jobs::find_on_its_way(databases, repository, id).await? {
+        let Some(located) = self.auth().locate(&repository.to_string()).await? else { return Ok(None) };
+        if let Some(job) = jobs::find_on_its_way(databases, &located.database, repository, id).await? {
             return Ok(Some(job));
         }
         // It may have arrived between the two looks.

@@ -6,14 +6,19 @@ mod accounts;
 mod api_keys;
 mod audit;
 mod bootstrap;
+mod contexts;
 mod health;
 mod idempotency;
 mod job_events;
 mod jobs;
+mod members;
+mod moves;
 pub mod oauth;
+mod repositories;
 mod request;
 mod roles;
 mod seal;
+mod settings;
 
 use std::sync::Arc;
 
@@ -32,8 +37,12 @@ pub use health::Check;
 pub use idempotency::{Answer, Claimed, Once};
 pub use job_events::{JobEvent, JobWatch};
 pub use jobs::{JobScope, JobStats, KindStats};
+pub use members::Whom;
+pub use moves::{LEFT_BEHIND_FOR, Moved};
+pub use repositories::{RepositoryRequest, SeenRepository};
 pub use request::Origin;
 pub use roles::DomainPermissions;
+pub use settings::{SeenSettings, SettingsChange};
 
 /// How many documents of clients are read at once.
 const DOCUMENTS: usize = 8;

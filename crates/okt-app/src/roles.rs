@@ -5,6 +5,7 @@ use okt_model::{Domain, Error, Permission, RepositoryId, Result, Role, UserId};
 use okt_store::{Connection, roles, users};
 
 use crate::audit::{Actor, record, record_in};
+use crate::members::keep_an_admin;
 use crate::{App, Origin};
 
 /// What a caller may do in one domain.
@@ -25,6 +26,12 @@ impl App {
         rows.filter(|row| !row.permissions.is_empty()).collect()
     }
 
+    /// What the presented credential may do in one domain.
+    pub fn permissions_in(&self, caller: &Caller, domain: Domain) -> DomainPermissions {
+        let permissions = caller.permissions(domain).iter().collect();
+        DomainPermissions { domain, roles: caller.roles(domain), permissions }
+    }
+
     pub async fn assign_role(
         &self,
         origin: &Origin,
@@ -34,6 +41,11 @@ impl App {
         role: Role,
     ) -> Result<()> {
         check_fit(domain, role)?;
+        if let Domain::Repository(id) = domain
+            && self.auth().locate(&id.to_string()).await?.is_none()
+        {
+            return Err(Error::NotFound("repository"));
+        }
         let mut tx = self.databases().begin_system().await?;
         if roles::assign(&mut tx, user, domain, role).await? {
             let object = described(user, domain, role);
@@ -43,7 +55,7 @@ impl App {
         tx.commit().await
     }
 
-    /// The last sysadmin stays, or nobody could ever make another.
+    /// The last sysadmin stays, or nobody could ever make another; so does the last administrator of a repository.
     pub async fn remove_role(
         &self,
         origin: &Origin,
@@ -55,12 +67,14 @@ impl App {
         check_fit(domain, role)?;
         let mut tx = self.databases().begin_system().await?;
         let last = role == Role::Sysadmin && roles::lock_two_holders(&mut tx, domain, role).await? < 2;
+        let admins = roles::lock_two_holders(&mut tx, domain, Role::Repoadmin).await?;
         if !roles::remove(&mut tx, user, domain, role).await? {
             return Err(Error::NotFound("role assignment"));
         }
         if last {
             return Err(Error::Conflict("the last sysadmin can't be removed; make another one first"));
         }
+        keep_an_admin(&mut tx, domain, admins).await?;
         let object = described(user, domain, role);
         record_in(&mut tx, origin, Actor::caller(scope.caller()), "role.removed", &object, of(domain))
             .await?;

@@ -6,9 +6,10 @@ use std::time::Duration;
 use moka::sync::Cache;
 use okt_config::{Config, Secret};
 use okt_model::{
-    ApiKeyId, Domain, GrantId, Permission, PermissionSet, RepositoryId, Result, Role, Scope, SessionId,
-    TokenId, UserId,
+    Action, ApiKeyId, Domain, GrantId, Object, Permission, PermissionSet, RepositoryId, Result, Role, Scope,
+    SessionId, TokenId, UserId,
 };
+use okt_store::repositories::{self, Located};
 use okt_store::{Databases, api_keys, oauth_grants, roles, sessions};
 use uuid::Uuid;
 
@@ -22,6 +23,11 @@ use crate::password::Passwords;
 const REMEMBERED: u64 = 200_000;
 const REMEMBERED_FOR: Duration = Duration::from_mins(10);
 
+/// For how long a process remembers where a repository lives. Whoever moves one waits for longer than this before
+/// anything is written at the new place, so nobody reads what is old.
+pub const LOCATED_FOR: Duration = Duration::from_secs(1);
+const LOCATED: u64 = 100_000;
+
 /// Tells who is calling.
 pub struct Auth {
     databases: Databases,
@@ -30,6 +36,8 @@ pub struct Auth {
     token_ttl: Duration,
     users_may_create_repositories: bool,
     rights: Cache<UserId, (Uuid, Arc<Rights>)>,
+    /// By id or slug, as it stands in an address.
+    located: Cache<String, Located>,
 }
 
 /// The roles of a user, and what they add up to.
@@ -66,7 +74,14 @@ pub struct SystemScope(Caller);
 #[derive(Clone)]
 pub struct RepoScope {
     caller: Caller,
-    repository: RepositoryId,
+    located: Located,
+}
+
+/// Which repositories somebody may know of.
+pub enum Visible {
+    All,
+    /// Newest first.
+    These(Vec<RepositoryId>),
 }
 
 impl Auth {
@@ -87,6 +102,7 @@ impl Auth {
                 })
                 .time_to_idle(REMEMBERED_FOR)
                 .build(),
+            located: Cache::builder().max_capacity(LOCATED).time_to_live(LOCATED_FOR).build(),
         }
     }
 
@@ -151,6 +167,29 @@ impl Auth {
     /// Which grant an access token of `issuer` belongs to, for whatever audience and however old.
     pub fn grant_of(&self, bearer: &str, issuer: &str) -> Option<GrantId> {
         self.tokens.read_access(bearer, issuer).map(|claims| claims.grant)
+    }
+
+    /// Which repository is meant by an id or a slug, and where it lives. What was found is remembered for a moment; that
+    /// there is none is not.
+    pub async fn locate(&self, named: &str) -> Result<Option<Located>> {
+        if let Some(located) = self.located.get(named) {
+            return Ok(Some(located));
+        }
+        let mut conn = self.databases.acquire_system().await?;
+        let located = repositories::locate(&mut conn, named).await?;
+        conn.done();
+        if let Some(located) = &located {
+            self.located.insert(named.to_owned(), located.clone());
+        }
+        Ok(located)
+    }
+
+    /// To be called when a repository is not what it was any more, so that at least this process knows at once.
+    pub fn forget_located(&self, id: RepositoryId) {
+        let names = self.located.iter().filter(|(_, located)| located.id == id);
+        for (name, _) in names.collect::<Vec<_>>() {
+            self.located.invalidate(&*name);
+        }
     }
 
     async fn by_api_key(&self, hash: &[u8; 32]) -> Result<Option<Caller>> {
@@ -261,9 +300,29 @@ impl Caller {
     }
 
     /// Lets a caller in to use cases on a repository, if they hold the permission there. [`Self::decide`] says why not.
-    pub fn let_in_repository(&self, repository: RepositoryId, permission: Permission) -> Option<RepoScope> {
-        let allowed = self.may(Domain::Repository(repository), permission);
-        allowed.then(|| RepoScope { caller: self.clone(), repository })
+    pub fn let_in_repository(&self, located: &Located, permission: Permission) -> Option<RepoScope> {
+        let allowed = self.may(Domain::Repository(located.id), permission);
+        allowed.then(|| RepoScope { caller: self.clone(), located: located.clone() })
+    }
+
+    /// Which repositories the credential may read.
+    pub fn visible(&self) -> Visible {
+        let bound = self.narrow.as_ref().and_then(|narrow| narrow.repositories.as_ref());
+        let given = self.was_given(SEE);
+        let sysadmin = self.rights.assignments.contains(&(Domain::System, Role::Sysadmin));
+        if sysadmin && given && bound.is_none() {
+            return Visible::All;
+        }
+        let held = self.rights.assignments.iter().filter_map(|(domain, _)| match domain {
+            Domain::Repository(id) => Some(*id),
+            Domain::System => None,
+        });
+        // A sysadmin needs no role in a repository that their key is bound to.
+        let mut ids: Vec<RepositoryId> = held.chain(bound.into_iter().flatten().copied()).collect();
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        ids.dedup();
+        ids.retain(|id| self.may(Domain::Repository(*id), SEE));
+        Visible::These(ids)
     }
 }
 
@@ -279,9 +338,16 @@ impl RepoScope {
     }
 
     pub const fn repository(&self) -> RepositoryId {
-        self.repository
+        self.located.id
+    }
+
+    /// The named database that the repository lives in.
+    pub fn database(&self) -> &str {
+        &self.located.database
     }
 }
+
+const SEE: Permission = Permission::new(Object::Repository, Action::Read);
 
 /// Seconds since 1970 by this machine's clock; tokens are verified with some leeway for the others'.
 #[expect(

@@ -14,7 +14,7 @@ pub mod opaque;
 mod password;
 pub mod refresh;
 
-pub use caller::{Auth, Caller, Credential, RepoScope, SystemScope};
+pub use caller::{Auth, Caller, Credential, LOCATED_FOR, RepoScope, SystemScope, Visible};
 pub use grants::{Decision, Grants, Narrow};
 pub use jwt::{AccessClaims, NewAccess, SessionClaims, Tokens};
 pub use password::{Passwords, Verified};

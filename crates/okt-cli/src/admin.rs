@@ -24,21 +24,51 @@ enum AdminCommand {
         /// The e-mail address of the account.
         email: String,
     },
+    /// Move a repository to another named database. It can be read meanwhile, but not written to. When it is cut off, run
+    /// it again; to give it up, move the repository to where it is.
+    MoveRepository {
+        /// Its id or its slug.
+        repository: String,
+        /// The name of the database, as in the configuration.
+        #[arg(long, value_name = "DATABASE")]
+        to: String,
+    },
 }
 
 pub(crate) fn main(loaded: &Loaded, args: &AdminArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
-    let AdminCommand::Promote { email } = &args.command;
-    let promoted = runtime.block_on(async {
-        let databases = Databases::open(&loaded.config, &[Purpose::Api]).await?;
+    runtime.block_on(async {
+        let databases = Databases::open(&loaded.config, &[Purpose::Worker]).await?;
         let databases = databases.into_iter().next().context("no database was opened")?;
-        let app =
-            App::new(loaded.config.clone(), databases.clone(), signing_secret(loaded)?.expose().as_bytes());
-        let promoted = app.promote_by_email(&Origin::service("okt admin promote"), email).await?;
+        let secret = signing_secret(loaded)?;
+        let app = App::new(loaded.config.clone(), databases.clone(), secret.expose().as_bytes());
+        let done = run(&app, &args.command).await;
         databases.close().await;
-        anyhow::Ok(promoted)
+        done
     })?;
-    let said = if promoted { "is sysadmin now" } else { "was sysadmin already" };
-    writeln!(std::io::stdout(), "{email} {said}")?;
     Ok(ExitCode::SUCCESS)
+}
+
+async fn run(app: &App, command: &AdminCommand) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    match command {
+        AdminCommand::Promote { email } => {
+            let promoted = app.promote_by_email(&Origin::service("okt admin promote"), email).await?;
+            let said = if promoted { "is sysadmin now" } else { "was sysadmin already" };
+            writeln!(out, "{email} {said}")?;
+        }
+        AdminCommand::MoveRepository { repository, to } => {
+            let origin = Origin::service("okt admin move-repository");
+            let moved = app.move_repository(&origin, repository, to).await?;
+            for (table, rows) in &moved.rows {
+                writeln!(out, "{table:>20} {rows:>12} rows")?;
+            }
+            if moved.from == *to {
+                writeln!(out, "{repository} lives in {to}")?;
+            } else {
+                writeln!(out, "{repository} moved from {} to {to}", moved.from)?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -14,7 +14,7 @@ mod error;
 mod format;
 mod layer;
 mod load;
-mod ontology;
+pub mod ontology;
 mod origin;
 mod period;
 mod presets;

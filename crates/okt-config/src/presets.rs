@@ -45,6 +45,8 @@ pub enum SearchProvider {
 }
 
 impl SearchProvider {
+    pub const ALL: [Self; 2] = [Self::Web, Self::Academic];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Web => "web",
@@ -63,6 +65,8 @@ pub enum ResolutionProvider {
 }
 
 impl ResolutionProvider {
+    pub const ALL: [Self; 4] = [Self::Fetch, Self::OpenAccess, Self::Tls, Self::ChallengeSolver];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Fetch => "fetch",

@@ -53,6 +53,11 @@ impl<T> Page<T> {
 }
 
 impl PageRequest {
+    /// How many rows the page may hold.
+    pub fn limit(&self) -> i64 {
+        i64::from(self.limit)
+    }
+
     /// How many rows to read: one more than the page holds, to know whether another follows.
     pub fn rows(&self) -> i64 {
         i64::from(self.limit) + 1
@@ -73,11 +78,16 @@ impl PageRequest {
         let limit = self.limit as usize;
         let more = rows.len() > limit;
         rows.truncate(limit);
-        let last = if more { rows.last() } else { None };
-        let Some(last) = last else {
+        let next = rows.last().filter(|_| more).map(key);
+        self.page_until(rows, next)
+    }
+
+    /// Makes a page of these rows; the next one begins after this key, if there is a next one.
+    pub fn page_until<T, K: Serialize>(&self, rows: Vec<T>, next: Option<K>) -> Result<Page<T>, Problem> {
+        let Some(next) = next else {
             return Ok(Page::whole(rows));
         };
-        let position = serde_json::to_vec(&key(last)).map_err(Error::internal)?;
+        let position = serde_json::to_vec(&next).map_err(Error::internal)?;
         let cursor = self.edge.cursor_key.seal(&self.scope, &position);
         let separator = if self.scope.contains('?') { '&' } else { '?' };
         let link = format!("<{}{separator}limit={}&cursor={cursor}>; rel=\"next\"", self.scope, self.limit);

@@ -61,6 +61,8 @@ codes! {
         "Use the existing one or choose another name.";
     Conflict = "conflict", CONFLICT, "Not possible as things are",
         "Do what `detail` asks for first.";
+    InUse = "in_use", CONFLICT, "Still in use",
+        "`detail` says by how many, and what to do with them first.";
     IdempotencyInFlight = "idempotency_in_flight", CONFLICT, "Same request still running",
         "The first request with this Idempotency-Key has not finished; ask again after `Retry-After` seconds.";
     IdempotencyLost = "idempotency_lost", CONFLICT, "Nobody knows what became of the first request",
@@ -83,6 +85,8 @@ codes! {
         "Try again after `Retry-After` seconds; when the request creates something, look first whether it was done.";
     NotConfigured = "not_configured", SERVICE_UNAVAILABLE, "Not set up here",
         "Ask the operator of this installation for the setting that `detail` names.";
+    RepositoryMoving = "repository_moving", SERVICE_UNAVAILABLE, "Repository is being moved",
+        "Nothing was done. Reading works meanwhile; try again after `Retry-After` seconds.";
     Overloaded = "overloaded", SERVICE_UNAVAILABLE, "Too busy right now",
         "Nothing was done; try again after `Retry-After` seconds.";
     TimedOut = "timed_out", SERVICE_UNAVAILABLE, "Took too long",
@@ -160,10 +164,13 @@ impl From<Error> for Problem {
             Error::NotFound(_) => Self::new(Code::NotFound, detail),
             Error::AlreadyExists(_) => Self::new(Code::AlreadyExists, detail),
             Error::Conflict(_) => Self::new(Code::Conflict, detail),
+            Error::InUse { .. } => Self::new(Code::InUse, detail),
             Error::Unauthenticated(_) => Self::new(Code::Unauthenticated, detail),
             Error::Forbidden(_) => Self::new(Code::Forbidden, detail),
             Error::Invalid(errors) => Self { errors, ..Self::new(Code::Invalid, detail) },
             Error::Overloaded(_) => Self::new(Code::Overloaded, detail),
+            Error::Moving => Self::new(Code::RepositoryMoving, detail).retry_after(10),
+            Error::NotConfigured(_) => Self::new(Code::NotConfigured, detail),
             Error::Unavailable { cause, .. } => Self::new(Code::Unavailable, detail).caused_by(cause),
             Error::Operator(message) => Self::new(Code::Internal, "internal error").caused_by(message.into()),
             Error::Internal(cause) => Self::new(Code::Internal, detail).caused_by(cause),
@@ -208,7 +215,7 @@ impl IntoResponse for Problem {
             match self.code {
                 // Shedding is a decision, counted in metrics; a log line for each would add to the load.
                 // And what is not set up is nobody's failure.
-                Code::Overloaded | Code::NotConfigured => {}
+                Code::Overloaded | Code::NotConfigured | Code::RepositoryMoving => {}
                 code => tracing::error!(code = code.as_str(), detail = %self.detail, cause, "request failed"),
             }
         }

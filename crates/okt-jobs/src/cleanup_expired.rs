@@ -1,10 +1,18 @@
-//! Deletes sessions, keys, grants and answers whose time is over. Every ten minutes, and harmless to repeat.
+//! Deletes sessions, keys, grants and answers whose time is over, and has untidy repositories cleaned up. Every ten
+//! minutes, and harmless to repeat.
 
-use okt_model::Payload;
-use okt_queue::{Finished, JobError, SystemContext};
+use std::time::Duration;
+
+use okt_model::{CleanupRepository, Payload};
+use okt_queue::{Finished, JobError, SystemContext, jobs};
+use okt_store::repositories;
 use serde::{Deserialize, Serialize};
 
 use crate::forget::{Old, forget};
+
+/// By then whoever made a repository untidy has asked for it to be cleaned up, or can't any more.
+const UNTIDY: Duration = Duration::from_mins(5);
+const REPOSITORIES: i64 = 1_000;
 
 #[derive(Serialize, Deserialize)]
 pub struct CleanupExpired {}
@@ -18,6 +26,13 @@ pub(crate) async fn run(ctx: SystemContext) -> Result<Finished, JobError> {
     for (name, what) in Old::EXPIRED {
         let deleted = forget(ctx.databases(), what).await?;
         output.insert(name.to_owned(), deleted.into());
+    }
+    let mut conn = ctx.databases().acquire_system().await?;
+    let untidy = repositories::list_untidy(&mut conn, UNTIDY.as_secs_f64(), REPOSITORIES).await?;
+    conn.done();
+    output.insert("untidy_repositories".to_owned(), untidy.len().into());
+    for repository in untidy {
+        jobs::push(ctx.databases(), &CleanupRepository { repository }, Duration::ZERO).await?;
     }
     Ok(ctx.finish(Some(output.into())))
 }

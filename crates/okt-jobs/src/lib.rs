@@ -7,7 +7,9 @@
 
 mod cleanup_audit;
 mod cleanup_expired;
+mod cleanup_repository;
 mod forget;
+mod migrate_context;
 
 use std::time::Duration;
 
@@ -25,6 +27,8 @@ pub fn kinds(config: &Config) -> Kinds {
     Kinds::default()
         .system(move |_: CleanupAudit, ctx| cleanup_audit::run(ctx, retention_days))
         .system(|_: CleanupExpired, ctx| cleanup_expired::run(ctx))
+        .system(cleanup_repository::run)
+        .repository(migrate_context::run)
 }
 
 /// What comes back by itself.

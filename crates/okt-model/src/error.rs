@@ -21,6 +21,10 @@ pub enum Error {
     #[error("{0}")]
     Conflict(&'static str),
 
+    /// Others still need it.
+    #[error("{count} {by} still use it; {remedy}")]
+    InUse { count: i64, by: &'static str, remedy: &'static str },
+
     #[error("{0}")]
     Unauthenticated(&'static str),
 
@@ -33,6 +37,14 @@ pub enum Error {
     /// There is no room for it right now; nothing was done.
     #[error("{0}")]
     Overloaded(&'static str),
+
+    /// Nobody may write to the repository for a while; it can still be read.
+    #[error("the repository is being moved to another database and can only be read; try again in a minute")]
+    Moving,
+
+    /// This installation has not been told how.
+    #[error("{0}")]
+    NotConfigured(&'static str),
 
     /// Something we lean on did not answer; the same request may succeed in a moment.
     #[error("{service} did not answer")]
@@ -68,6 +80,6 @@ impl Error {
 
     /// Whether doing the same thing again later may succeed.
     pub const fn retryable(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::Overloaded(_))
+        matches!(self, Self::Unavailable { .. } | Self::Overloaded(_) | Self::Moving)
     }
 }

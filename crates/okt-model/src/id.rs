@@ -57,6 +57,8 @@ ids! {
     AuthorizationId,
     /// The number in the id of an OAuth client that registered itself.
     ClientNumber,
+    /// What facts speak of.
+    ConceptId,
     /// What a person gave to an OAuth client, and the family of tokens that came of it.
     GrantId,
     /// A background job.

@@ -10,16 +10,21 @@ mod id;
 mod job;
 mod oauth;
 mod permission;
+mod repository;
 mod role;
 
 pub use account::{ApiKey, Email, User};
 pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
 pub use error::{Cause, Error, FieldError, Result};
 pub use id::{
-    ApiKeyId, AuditId, AuthorizationId, ClientNumber, GrantId, JobId, RepositoryId, SessionId, TokenId,
-    UserId,
+    ApiKeyId, AuditId, AuthorizationId, ClientNumber, ConceptId, GrantId, JobId, RepositoryId, SessionId,
+    TokenId, UserId,
 };
 pub use job::{Cost, Failure, Job, JobFilter, JobState, NewJob, Payload, Progress, Subject, Waiting};
 pub use oauth::{OAuthClient, OAuthGrant, Scope, UnknownScope};
 pub use permission::{Action, Object, Permission, PermissionSet};
+pub use repository::{
+    CleanupRepository, Context, Counts, Member, MigrateContext, PushLevel, Repository, RepositorySettings,
+    Slug, Stages, Tier,
+};
 pub use role::{Domain, Role};

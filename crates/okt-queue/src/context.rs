@@ -13,6 +13,9 @@ use tokio_util::sync::CancellationToken;
 use crate::claim::Claimed;
 use crate::json;
 
+/// How long a job waits for a repository that is being moved.
+const MOVING: Duration = Duration::from_secs(5);
+
 /// The proof that a job has done what it had to.
 #[derive(Debug)]
 pub struct Finished {
@@ -176,17 +179,36 @@ impl JobContext {
 
     /// A transaction to look at the repository in; to be dropped before anything is waited for.
     pub async fn look(&self) -> Result<Tx, JobError> {
-        Ok(self.held.databases.begin(&self.database, self.repository).await?)
+        self.enter().await
+    }
+
+    /// A transaction for a part of the work that does no harm when it is done again. Where an earlier run has had the
+    /// effect, the job ends here and well.
+    pub async fn step(&self) -> Result<Tx, JobError> {
+        let mut tx = self.enter().await?;
+        if outbox::is_there(&mut tx, self.repository, self.id()).await? {
+            Ok(tx)
+        } else {
+            Err(JobError::HasHappened)
+        }
     }
 
     /// Begins the transaction of the effect. It takes away the right to it: where an earlier run has had the effect,
     /// the job ends here and well.
     pub async fn begin(&self) -> Result<Effect, JobError> {
-        let mut tx = self.held.databases.begin(&self.database, self.repository).await?;
+        let mut tx = self.enter().await?;
         if !outbox::take(&mut tx, self.repository, self.id()).await? {
             return Err(JobError::HasHappened);
         }
         Ok(Effect { tx, repository: self.repository, job: self.id(), successors: 0 })
+    }
+
+    /// Also to look: a job may have heard long ago where the repository lives.
+    async fn enter(&self) -> Result<Tx, JobError> {
+        match self.held.databases.begin(&self.database, self.repository).await {
+            Err(Error::Moving) => Err(JobError::Waits { why: Waiting::Dependency, delay: MOVING }),
+            begun => Ok(begun?),
+        }
     }
 }
 

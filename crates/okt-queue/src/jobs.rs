@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use okt_model::{Cost, Error, Job, JobFilter, JobId, JobState, RepositoryId, Result, Subject, Waiting};
-use okt_store::{Databases, Pooled, Tx, from_sqlx, outbox};
+use okt_model::{
+    Cost, Error, Job, JobFilter, JobId, JobState, NewJob, Payload, RepositoryId, Result, Subject, Waiting,
+};
+use okt_store::outbox::{self, Note};
+use okt_store::{Databases, Pooled, Tx, from_sqlx};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::changes;
-use crate::enqueue::MAX_ATTEMPTS;
+use crate::enqueue::{MAX_ATTEMPTS, enqueue};
 use crate::rescue;
 
 /// Whose jobs are meant.
@@ -265,37 +268,90 @@ pub async fn retry(databases: &Databases, whose: Whose, id: JobId) -> Result<Opt
 /// A job whose note has not reached the queue yet.
 pub async fn find_on_its_way(
     databases: &Databases,
+    database: &str,
     repository: RepositoryId,
     id: JobId,
 ) -> Result<Option<Job>> {
-    for home in databases.homes() {
-        let mut tx = databases.begin(home, repository).await?;
-        let note = outbox::find(&mut tx, repository, id).await?;
-        tx.commit().await?;
-        let Some(note) = note else { continue };
-        return Ok(Some(Job {
-            id,
-            repository: Some(repository),
-            kind: note.kind,
-            state: if note.due { JobState::Available } else { JobState::Scheduled },
-            priority: note.priority,
-            subject: note.subject,
-            attempt: 0,
-            max_attempts: MAX_ATTEMPTS,
-            crashes: 0,
-            progress: None,
-            cost: Cost::default(),
-            failures: Vec::new(),
-            waiting_for: Some(Waiting::Relay),
-            created_at: note.created_at,
-            scheduled_at: note.scheduled_at,
-            started_at: None,
-            heartbeat_at: None,
-            finished_at: None,
-            output: None,
-        }));
+    let mut tx = databases.begin_to_read(database, repository).await?;
+    let note = outbox::find(&mut tx, repository, id).await?;
+    tx.commit().await?;
+    Ok(note.map(|note| on_its_way(repository, note)))
+}
+
+fn on_its_way(repository: RepositoryId, note: Note) -> Job {
+    Job {
+        id: note.id,
+        repository: Some(repository),
+        kind: note.kind,
+        state: if note.due { JobState::Available } else { JobState::Scheduled },
+        priority: note.priority,
+        subject: note.subject,
+        attempt: 0,
+        max_attempts: MAX_ATTEMPTS,
+        crashes: 0,
+        progress: None,
+        cost: Cost::default(),
+        failures: Vec::new(),
+        waiting_for: Some(Waiting::Relay),
+        created_at: note.created_at,
+        scheduled_at: note.scheduled_at,
+        started_at: None,
+        heartbeat_at: None,
+        finished_at: None,
+        output: None,
     }
-    Ok(None)
+}
+
+/// Queues a job of the installation. Nothing vouches for it but the queue: whoever needs it asks again until it is done.
+pub async fn push<P: Payload>(databases: &Databases, payload: &P, delay: Duration) -> Result<()> {
+    let job = NewJob::of_the_system(JobId::mint(), payload).map_err(Error::internal)?;
+    let job = NewJob { delay_ms: i64::try_from(delay.as_millis()).unwrap_or(i64::MAX), ..job };
+    let mut tx = databases.begin_tasks().await?;
+    enqueue(&mut tx, &[job]).await?;
+    tx.commit().await
+}
+
+/// Cancels what waits of a repository, a few at a time, and tells what runs; returns how many.
+#[tracing::instrument(level = "debug", name = "db.jobs.cancel_all", skip_all)]
+pub async fn cancel_all(databases: &Databases, repository: RepositoryId) -> Result<u64> {
+    let mut total = 0;
+    loop {
+        let mut conn = databases.acquire_tasks().await?;
+        let ids = sqlx::query_scalar!(
+            "SELECT id FROM okt_tasks.jobs
+              WHERE repository_id = $1 AND cancel_asked_at IS NULL
+                AND state IN ('scheduled', 'available', 'running', 'retryable')
+              LIMIT 100",
+            repository.uuid(),
+        )
+        .fetch_all(&mut *conn)
+        .await
+        .map_err(from_sqlx)?;
+        conn.done();
+        if ids.is_empty() {
+            return Ok(total);
+        }
+        for id in ids {
+            total += u64::from(cancel(databases, Whose::Repository(repository), id.into()).await?.is_some());
+        }
+    }
+}
+
+/// The notes of a repository's jobs lie in another database now.
+#[tracing::instrument(level = "debug", name = "db.jobs.move_notes", skip_all)]
+pub async fn move_notes(databases: &Databases, repository: RepositoryId, database: &str) -> Result<u64> {
+    let mut conn = databases.acquire_tasks().await?;
+    let done = sqlx::query!(
+        "UPDATE okt_tasks.jobs SET database = $2
+          WHERE repository_id = $1 AND database IS NOT NULL AND database <> $2",
+        repository.uuid(),
+        database,
+    )
+    .execute(&mut *conn)
+    .await
+    .map_err(from_sqlx)?;
+    conn.done();
+    Ok(done.rows_affected())
 }
 
 /// Gives back what dead processes hold, as every worker does every second, and what was silent for longer than `silence`;

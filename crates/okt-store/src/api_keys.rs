@@ -176,3 +176,17 @@ impl From<Row> for ApiKey {
         }
     }
 }
+
+/// Revokes every key that is bound to a repository; returns how many.
+#[tracing::instrument(level = "debug", name = "db.api_keys.revoke_of", skip_all)]
+pub async fn revoke_of(conn: &mut PgConnection, repository: RepositoryId) -> Result<u64> {
+    let done = sqlx::query!(
+        "UPDATE okt_system.api_keys SET revoked_at = clock_timestamp()
+          WHERE repository_id = $1 AND revoked_at IS NULL",
+        repository.uuid(),
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(done.rows_affected())
+}

@@ -41,10 +41,11 @@ fn around(at: DateTime<Utc>) -> Uuid {
     Uuid::from_u128(milliseconds << 80)
 }
 
-/// Newest first, from before `before`. Belongs into a transaction of its own.
+/// Newest first, from before `before`; everybody's, or what belongs to a repository. Belongs into a transaction of its own.
 #[tracing::instrument(level = "debug", name = "db.audit.list", skip_all)]
 pub async fn list(
     conn: &mut PgConnection,
+    repository: Option<RepositoryId>,
     filter: &AuditFilter,
     before: Option<Uuid>,
     limit: i64,
@@ -65,6 +66,7 @@ pub async fn list(
               AND ($4::uuid IS NULL OR actor_id = $4)
               AND ($5::text IS NULL OR action = $5)
               AND ($6::text IS NULL OR object = $6)
+              AND ($10::uuid IS NULL OR repository_id = $10)
             ORDER BY id DESC
             LIMIT $7"#,
         before,
@@ -76,6 +78,7 @@ pub async fn list(
         limit,
         filter.from.map(|from| around(from - SKEW)),
         filter.to.map(|to| around(to + SKEW)),
+        repository.map(RepositoryId::uuid),
     )
     .fetch_all(conn)
     .await

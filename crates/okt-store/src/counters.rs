@@ -3,6 +3,7 @@
 use okt_model::{RepositoryId, Result};
 use sqlx::PgConnection;
 
+use crate::databases::Databases;
 use crate::error::from_sqlx;
 
 /// Adds `delta` (which may be negative) in the transaction that changes what is counted.
@@ -33,4 +34,25 @@ pub async fn list(conn: &mut PgConnection, repository: RepositoryId) -> Result<V
     .await
     .map_err(from_sqlx)?;
     Ok(rows.into_iter().map(|row| (row.name, row.value)).collect())
+}
+
+/// The counters of several repositories that live in one database.
+#[tracing::instrument(level = "debug", name = "db.counters.list_of", skip_all)]
+pub async fn list_of(
+    databases: &Databases,
+    database: &str,
+    repositories: &[RepositoryId],
+) -> Result<Vec<(RepositoryId, String, i64)>> {
+    let ids: Vec<uuid::Uuid> = repositories.iter().map(|id| id.uuid()).collect();
+    let mut tx = databases.begin_to_count(database).await?;
+    let rows = sqlx::query!(
+        r#"SELECT repository_id AS "repository_id!", name AS "name!", value AS "value!"
+             FROM okt_repository.counters_of($1)"#,
+        &ids,
+    )
+    .fetch_all(&mut *tx)
+    .await
+    .map_err(from_sqlx)?;
+    tx.commit().await?;
+    Ok(rows.into_iter().map(|row| (row.repository_id.into(), row.name, row.value)).collect())
 }

@@ -8,6 +8,7 @@ use okt_model::{Error, RepositoryId, Result};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, SqlSafeStr as _};
 
+use crate::doors::Closed;
 use crate::error::from_sqlx;
 use crate::listener::Listener;
 use crate::migrate::{self, Report, Schema};
@@ -52,8 +53,13 @@ pub struct Databases {
     tasks: Arc<str>,
     /// Where repositories may live, one name per place.
     homes: Arc<[String]>,
+    /// Every name, with the first one of its place.
+    aliases: Arc<BTreeMap<String, String>>,
     probes: Arc<Probes>,
 }
+
+/// How often a forwarding address is followed before somebody has to wait.
+const FORWARDED: u32 = 4;
 
 /// How many connections a keeper may hold to a place, beside those that it listens on.
 const KEEPER_CONNECTIONS: u32 = 4;
@@ -119,9 +125,14 @@ impl Databases {
         }
         let holds = |place: &&Place| place.schemas.contains(&Schema::Repository);
         let homes = places.values().filter(holds).filter_map(|place| place.names.first().cloned()).collect();
+        let first = |place: &Place| place.names.first().cloned().unwrap_or_default();
+        let aliases = places
+            .values()
+            .flat_map(|place| place.names.iter().map(move |name| (name.clone(), first(place))));
+        let aliases = Arc::new(aliases.collect());
         let (system, tasks) = (config.system_database().into(), config.task.database.as_str().into());
         let (pools, probes) = (Arc::new(pools), Arc::new(Probes::new(probes)));
-        Ok(Self { purpose, pools, system, tasks, homes, probes })
+        Ok(Self { purpose, pools, system, tasks, homes, aliases, probes })
     }
 
     pub const fn purpose(&self) -> Purpose {
@@ -143,12 +154,54 @@ impl Databases {
         pool.ok_or_else(|| Error::internal(format!("no database is named {database}")))
     }
 
-    /// Begins a transaction that sees one repository and nothing else, whatever its queries forget.
+    /// Begins a transaction that sees one repository and nothing else, whatever its queries forget, and that may change
+    /// it. Where the repository has moved away, it begins where the repository lives now.
     pub async fn begin(&self, database: &str, repository: RepositoryId) -> Result<Tx> {
-        let pool = self.named(database)?;
         // One round trip. The id is a UUID, so the text can't say anything else.
+        let begin = format!(
+            "BEGIN; SET LOCAL okt.repository = '{}'; SELECT okt_repository.enter()",
+            repository.uuid()
+        );
+        let mut database = database.to_owned();
+        for _ in 0..FORWARDED {
+            let pool = self.named(&database)?;
+            match pool.begin(AssertSqlSafe(begin.clone()).into_sql_str()).await {
+                Err(error) => match Closed::of(&error) {
+                    Some(Closed::Moved(to)) => database = to,
+                    Some(Closed::Moving) => return Err(Error::Moving),
+                    Some(Closed::Deleted) => return Err(Error::NotFound("repository")),
+                    None => return Err(from_sqlx(error)),
+                },
+                Ok(tx) => return Ok(tx),
+            }
+        }
+        // It moves as fast as we follow.
+        Err(Error::Moving)
+    }
+
+    /// Begins a transaction that sees one repository and nothing else, and changes nothing. A repository that is being
+    /// moved can be read all the time.
+    pub async fn begin_to_read(&self, database: &str, repository: RepositoryId) -> Result<Tx> {
+        let begin = format!("BEGIN READ ONLY; SET LOCAL okt.repository = '{}'", repository.uuid());
+        self.named(database)?.begin(AssertSqlSafe(begin).into_sql_str()).await.map_err(from_sqlx)
+    }
+
+    /// Begins a transaction that reads of several repositories, one after the other.
+    pub(crate) async fn begin_to_count(&self, database: &str) -> Result<Tx> {
+        self.named(database)?.begin("BEGIN READ ONLY".into_sql_str()).await.map_err(from_sqlx)
+    }
+
+    /// Begins a transaction on a repository whose door may be closed: for whoever opens and closes it, and for whoever
+    /// moves or removes what lies behind it.
+    pub(crate) async fn begin_behind(&self, database: &str, repository: RepositoryId) -> Result<Tx> {
         let begin = format!("BEGIN; SET LOCAL okt.repository = '{}'", repository.uuid());
-        pool.begin(AssertSqlSafe(begin).into_sql_str()).await.map_err(from_sqlx)
+        self.named(database)?.begin(AssertSqlSafe(begin).into_sql_str()).await.map_err(from_sqlx)
+    }
+
+    /// The one name of the place that a name points to, if repositories may live there.
+    pub fn home(&self, database: &str) -> Option<&str> {
+        let place = self.aliases.get(database)?;
+        self.homes.iter().map(String::as_str).find(|home| *home == place)
     }
 
     /// Begins a transaction on the system database.
@@ -185,6 +238,12 @@ impl Databases {
     /// Listens to the queue on a connection of its own, which can also hold a lock for as long as it lives.
     pub async fn listen_to_tasks(&self, channels: &[&str]) -> Result<Listener> {
         Listener::open(self.named(&self.tasks)?.options(), channels).await
+    }
+
+    /// Takes a lock of the installation for as long as the connection lives; `None` when somebody else has it.
+    pub async fn take_alone(&self, key: i64) -> Result<Option<Listener>> {
+        let mut held = Listener::open(self.system().options(), &[]).await?;
+        Ok(if held.try_lock(key).await? { Some(held) } else { None })
     }
 
     /// Listens to the notes of a database that may hold repositories.

@@ -6,12 +6,16 @@
 
 pub mod api_keys;
 pub mod audit;
+pub mod concepts;
+pub mod contexts;
 pub mod counters;
 mod databases;
+pub mod doors;
 mod error;
 pub mod idempotency;
 mod listener;
 mod migrate;
+pub mod moves;
 pub mod oauth_clients;
 pub mod oauth_grants;
 pub mod oauth_requests;
@@ -19,6 +23,8 @@ pub mod outbox;
 mod places;
 mod pool;
 mod probes;
+pub mod repositories;
+pub mod repository_settings;
 pub mod roles;
 pub mod sessions;
 pub mod users;

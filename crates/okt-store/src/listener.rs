@@ -47,6 +47,12 @@ impl Listener {
         Ok(())
     }
 
+    /// As [`Self::lock`], but does not wait; says whether it has the lock.
+    pub async fn try_lock(&mut self, key: i64) -> Result<bool> {
+        let taken = sqlx::query_scalar!(r#"SELECT pg_try_advisory_lock($1) AS "taken!""#, key);
+        taken.fetch_one(&mut self.0).await.map_err(from_sqlx)
+    }
+
     /// Whether the other end is still there: a connection that is only listened to may be dead without a sound.
     pub async fn ping(&mut self) -> Result<()> {
         let asked = sqlx::query_scalar!("SELECT 1").fetch_one(&mut self.0);

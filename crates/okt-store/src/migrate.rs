@@ -190,7 +190,7 @@ async fn prepare_service_role(conn: &mut PgConnection, schemas: &[Schema]) -> Re
                     "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {SERVICE_ROLE}"
                 ),
                 format!("REVOKE INSERT, UPDATE, DELETE ON {schema}.migrations FROM {SERVICE_ROLE}"),
-                format!("GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {SERVICE_ROLE}"),
+                format!("GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA {schema} TO {SERVICE_ROLE}"),
             ];
             execute(conn, &statements.join("; ")).await?;
         }
@@ -222,7 +222,7 @@ async fn lacks_grants(conn: &mut PgConnection, schema: &str) -> Result<bool> {
         "SELECT NOT has_schema_privilege($1, $2, 'USAGE') OR EXISTS (
                 SELECT FROM pg_class c
                  WHERE c.relnamespace = $2::regnamespace AND c.relname <> 'migrations'
-                   AND CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege($1, c.oid, 'USAGE')
+                   AND CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege($1, c.oid, 'UPDATE')
                                       WHEN 'r' THEN NOT has_table_privilege($1, c.oid, 'DELETE')
                                       WHEN 'p' THEN NOT has_table_privilege($1, c.oid, 'DELETE')
                                       ELSE false END)",

@@ -100,6 +100,19 @@ pub async fn take(conn: &mut PgConnection, repository: RepositoryId, id: JobId) 
     Ok(done.rows_affected() == 1)
 }
 
+/// Whether the right to the effect is still there.
+#[tracing::instrument(level = "debug", name = "db.outbox.is_there", skip_all)]
+pub async fn is_there(conn: &mut PgConnection, repository: RepositoryId, id: JobId) -> Result<bool> {
+    sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_repository.outbox WHERE repository_id = $1 AND job_id = $2) AS "there!""#,
+        repository.uuid(),
+        id.uuid(),
+    )
+    .fetch_one(conn)
+    .await
+    .map_err(from_sqlx)
+}
+
 /// A note that is still on its way.
 #[tracing::instrument(level = "debug", name = "db.outbox.find", skip_all)]
 pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: JobId) -> Result<Option<Note>> {
@@ -148,7 +161,12 @@ pub async fn take_up(
                         WHERE o.arrived_at IS NULL AND o.repository_id > n.repository_id
                         ORDER BY o.repository_id LIMIT 1)
                  FROM next n WHERE n.repository_id IS NOT NULL),
-           tenants AS MATERIALIZED (SELECT repository_id FROM next WHERE repository_id IS NOT NULL LIMIT 20),
+           -- What is closed here is carried from where it lives, or not at all.
+           tenants AS MATERIALIZED (
+               SELECT n.repository_id FROM next n
+                WHERE n.repository_id IS NOT NULL
+                  AND NOT EXISTS (SELECT FROM okt_repository.closed c WHERE c.repository_id = n.repository_id)
+                LIMIT 20),
            found AS MATERIALIZED (
                SELECT c.repository_id, c.job_id
                  FROM tenants t
@@ -254,8 +272,9 @@ pub async fn list_arrived(
     limit: i64,
 ) -> Result<Vec<(RepositoryId, JobId)>> {
     let rows = sqlx::query!(
-        "SELECT repository_id, job_id FROM okt_repository.outbox
+        "SELECT repository_id, job_id FROM okt_repository.outbox o
           WHERE (repository_id, job_id) > ($1, $2)
+            AND NOT EXISTS (SELECT FROM okt_repository.closed c WHERE c.repository_id = o.repository_id)
             AND arrived_at < clock_timestamp() - $3::float8 * interval '1 second'
           ORDER BY repository_id, job_id
           LIMIT $4",

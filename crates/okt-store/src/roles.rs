@@ -1,6 +1,6 @@
 //! Rows of `okt_system.role_assignments`. Triggers count every change in `users.roles_version`.
 
-use okt_model::{Domain, Error, Result, Role, UserId};
+use okt_model::{Domain, Error, Member, RepositoryId, Result, Role, UserId};
 use sqlx::PgConnection;
 
 use crate::error::from_sqlx;
@@ -65,4 +65,66 @@ pub async fn lock_two_holders(conn: &mut PgConnection, domain: Domain, role: Rol
     .await
     .map_err(from_sqlx)?;
     Ok(rows.len())
+}
+
+/// Who has a role in a repository, in the order of their ids, from behind `after`.
+#[tracing::instrument(level = "debug", name = "db.role_assignments.members", skip_all)]
+pub async fn members(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    after: Option<UserId>,
+    limit: i64,
+) -> Result<Vec<Member>> {
+    let rows = sqlx::query!(
+        r#"SELECT a.user_id, u.name, array_agg(a.role) AS "roles!", min(a.created_at) AS "since!"
+             FROM okt_system.role_assignments a
+             JOIN okt_system.users u ON u.id = a.user_id
+            WHERE a.domain = $1 AND a.user_id > coalesce($2, '00000000-0000-0000-0000-000000000000'::uuid)
+            GROUP BY a.user_id, u.name
+            ORDER BY a.user_id
+            LIMIT $3"#,
+        repository.to_string(),
+        after.map(UserId::uuid),
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let mut roles: Vec<Role> = row.roles.iter().filter_map(|role| role.parse().ok()).collect();
+            roles.sort_unstable();
+            Member { user: row.user_id.into(), name: row.name, roles, since: row.since }
+        })
+        .collect())
+}
+
+/// Takes every role of a user in a domain but this one; returns how many there were.
+#[tracing::instrument(level = "debug", name = "db.role_assignments.remove_others", skip_all, fields(user.id = %user))]
+pub async fn remove_others(
+    conn: &mut PgConnection,
+    user: UserId,
+    domain: Domain,
+    kept: Option<Role>,
+) -> Result<u64> {
+    let done = sqlx::query!(
+        "DELETE FROM okt_system.role_assignments
+          WHERE user_id = $1 AND domain = $2 AND role IS DISTINCT FROM $3",
+        user.uuid(),
+        domain.to_string(),
+        kept.map(Role::as_str),
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(done.rows_affected())
+}
+
+/// Takes everybody's roles in a repository.
+#[tracing::instrument(level = "debug", name = "db.role_assignments.remove_all", skip_all)]
+pub async fn remove_all(conn: &mut PgConnection, repository: RepositoryId) -> Result<u64> {
+    let domain = repository.to_string();
+    let done = sqlx::query!("DELETE FROM okt_system.role_assignments WHERE domain = $1", domain);
+    Ok(done.execute(conn).await.map_err(from_sqlx)?.rows_affected())
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use okt_auth::NewAccess;
-use okt_model::{GrantId, SessionId, TokenId, UserId};
+use okt_model::{GrantId, RepositoryId, SessionId, TokenId, UserId};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
@@ -98,6 +98,20 @@ pub async fn access_token(service: &TestService, user: Uuid, scope: &str) -> Str
         id: TokenId::mint(),
     };
     service.api.app.auth().sign_access(&new, Duration::from_mins(5)).expose().to_owned()
+}
+
+/// A repository without anybody in it, made by SQL.
+pub async fn repository(service: &TestService) -> RepositoryId {
+    let id = RepositoryId::mint();
+    for statement in [
+        "INSERT INTO okt_system.repositories (id, name, slug, description, database, tier, preset, state)
+         VALUES ($1, 'A repository', 'slug-' || $1, '', 'default', 'shared', 'general', 'active')",
+        "INSERT INTO okt_system.repository_settings (repository_id, search, resolution) VALUES ($1, '{}', '{}')",
+    ] {
+        let mut conn = service.database.connect().await;
+        sqlx::query(statement).bind(id.uuid()).execute(&mut conn).await.expect("a repository");
+    }
+    id
 }
 
 /// Gives a role by SQL; the domain is `system` or the id of a repository.

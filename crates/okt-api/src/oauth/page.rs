@@ -53,7 +53,13 @@ pub(super) fn decide(issuer: &str, question: &Question, token: &str) -> Response
     let Some(person) = &question.person else {
         return Problem::from(Error::internal("nobody is there to decide")).into_response();
     };
-    let repositories: Vec<String> = person.repositories.iter().map(ToString::to_string).collect();
+    let repositories: Vec<Value> = person
+        .repositories
+        .iter()
+        .map(
+            |one| context! { id => one.id.to_string(), name => one.name.as_str(), slug => one.slug.as_str() },
+        )
+        .collect();
     let about = context! {
         ..about(issuer, question, token),
         ..context! {

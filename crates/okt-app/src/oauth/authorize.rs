@@ -6,11 +6,12 @@ use okt_auth::oauth;
 use okt_auth::opaque::{self, Hash, Prefix};
 use okt_config::Secret;
 use okt_model::{
-    AuthorizationId, Domain, GrantId, OAuthClient, RepositoryId, Result, Role, Scope, SessionId, User, UserId,
+    AuthorizationId, Domain, GrantId, OAuthClient, Repository, RepositoryId, Result, Role, Scope, SessionId,
+    User, UserId,
 };
 use okt_store::oauth_grants::NewGrant;
 use okt_store::oauth_requests::{self, Asked, Open};
-use okt_store::{Connection, oauth_grants, roles, sessions, users};
+use okt_store::{Connection, oauth_grants, repositories, roles, sessions, users};
 use url::Url;
 
 use super::{Refusal, plain, resource};
@@ -41,10 +42,14 @@ pub struct Question {
     pub person: Option<Person>,
 }
 
+/// How many repositories somebody is given to choose from.
+const CHOICES: usize = 200;
+
 /// Who answers, and where they could let the client in.
 pub struct Person {
     pub user: User,
-    pub repositories: Vec<RepositoryId>,
+    /// The newest of them.
+    pub repositories: Vec<Repository>,
 }
 
 /// What came of a request.
@@ -323,14 +328,15 @@ async fn question(conn: &mut Connection, open: Open, client: OAuthClient) -> Res
 async fn person(conn: &mut Connection, user: UserId) -> Result<Option<Person>> {
     let Some(user) = users::find(conn, user).await? else { return Ok(None) };
     let held: Vec<(Domain, Role)> = roles::list_of(conn, user.id).await?;
-    let mut repositories: Vec<_> = held
-        .into_iter()
-        .filter_map(|(domain, _)| match domain {
-            Domain::Repository(id) => Some(id),
-            Domain::System => None,
-        })
-        .collect();
-    repositories.dedup();
+    let held = held.into_iter().filter_map(|(domain, _)| match domain {
+        Domain::Repository(id) => Some(id),
+        Domain::System => None,
+    });
+    let mut ids: Vec<_> = held.collect();
+    ids.sort_unstable_by(|a, b| b.cmp(a));
+    ids.dedup();
+    ids.truncate(CHOICES);
+    let repositories = repositories::get(conn, &ids).await?;
     Ok(Some(Person { user, repositories }))
 }
 

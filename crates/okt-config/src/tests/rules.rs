@@ -54,7 +54,7 @@ fn rules_between_settings_blame_the_one_that_was_set() {
         (
             "repository_presets.scientific.contexts = [\"diseese\"]",
             "repository_presets.scientific.contexts: no class of the ontology is named \"diseese\"; did you mean \
-             `disease`?; contexts of one's own belong into custom_contexts",
+             `Disease`?; contexts of one's own belong into custom_contexts",
         ),
         ("api_keys.default_ttl = 91", "api_keys.default_ttl: 91 days is more than api_keys.max_ttl, 2160h"),
         (

@@ -36,8 +36,9 @@ fn contexts(id: &str, preset: &Preset, found: &mut Breaches) {
     };
     let key = format!("repository_presets.{id}.contexts");
     for label in labels {
-        if !ontology::labels().any(|known| known.eq_ignore_ascii_case(label)) {
-            let message = no_such("class of the ontology", label, ontology::labels());
+        if ontology::find(label).is_none() {
+            let known = ontology::classes().map(|class| class.label);
+            let message = no_such("class of the ontology", label, known);
             found.at(&key, format!("{message}; contexts of one's own belong into custom_contexts"));
         } else if !seen.insert(label.to_lowercase()) {
             found.at(&key, format!("{label:?} is there twice"));

@@ -1,7 +1,7 @@
 use http::Method;
-use okt_model::RepositoryId;
 use okt_testkit::accounts::{
-    Barrier, KEYS, Person, api_key, api_key_in, count, give, register, send, sql, tables_with, take,
+    Barrier, KEYS, Person, api_key, api_key_in, count, give, register, repository, send, sql, tables_with,
+    take,
 };
 use okt_testkit::client::Answer;
 use okt_testkit::served::TestService;
@@ -32,7 +32,7 @@ fn named(name: &str) -> Value {
 async fn a_key_is_shown_once_and_nowhere_else() {
     let service = TestService::product(&[]).await;
     let ada = register(&service, "ada").await;
-    let repository = RepositoryId::mint();
+    let repository = repository(&service).await;
     let body = json!({"name": " My key ", "permissions": ["source:write", "source:read", "source:read"],
                       "repository_id": repository, "expires_in_days": 7});
     let created = create(&service, &ada, &body).await;
@@ -132,7 +132,7 @@ async fn a_key_does_what_it_is_for_and_nothing_else() {
     let (_, users) = api_key(&service, &admin, &["user:read"]).await;
     let (_, roles) = api_key(&service, &admin, &["role:read"]).await;
     let (_, bound) =
-        api_key_in(&service, &admin, &["user:read", "role:read"], RepositoryId::mint().uuid()).await;
+        api_key_in(&service, &admin, &["user:read", "role:read"], repository(&service).await.uuid()).await;
     let seen = async |key: &str| {
         let paths = [USERS, "/api/v1/admin/permissions", "/api/v1/admin/audit"];
         let statuses = paths.map(|path| status(&service, key, path));

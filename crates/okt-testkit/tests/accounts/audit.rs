@@ -1,8 +1,7 @@
 use http::Method;
 use okt_jobs::{Old, forget};
-use okt_model::RepositoryId;
 use okt_testkit::accounts::{
-    KEYS, PASSWORD, Person, api_key, count, post, refresh, register, send, sql, tables_with,
+    KEYS, PASSWORD, Person, api_key, count, post, refresh, register, repository, send, sql, tables_with,
 };
 use okt_testkit::client::Answer;
 use okt_testkit::served::TestService;
@@ -107,7 +106,7 @@ async fn changes_of_roles_and_keys_leave_one_row_each() {
     let service = TestService::product(&[]).await;
     let (admin, ada) = (register(&service, "admin").await, register(&service, "ada").await);
     let by_admin = |action, object: &str| done(Some(admin.id), "session", action, object);
-    let repository = RepositoryId::mint().to_string();
+    let repository = repository(&service).await.to_string();
     let body = json!({"user_id": ada.id, "role": "viewer", "domain": repository});
     let described = format!("{} viewer in {repository}", ada.id);
     let given = send(&service, &admin.token, Method::PUT, ROLES, &body).await;
@@ -144,7 +143,7 @@ async fn a_row_names_the_credential_and_the_repository() {
         .fetch_one(&mut *service.api.app.databases().acquire_system().await.unwrap())
         .await
         .unwrap();
-    let repository = RepositoryId::mint().uuid();
+    let repository = repository(&service).await.uuid();
     let body = json!({"user_id": ada.id, "role": "viewer", "domain": repository});
     for (credential, id) in [(&admin.token, session), (&token, key.parse().unwrap())] {
         for method in [Method::PUT, Method::DELETE] {

@@ -1,6 +1,8 @@
 use http::Method;
 use okt_model::{PermissionSet, RepositoryId, Role};
-use okt_testkit::accounts::{PASSWORD, Person, api_key, api_key_in, give, post, register, send, sql};
+use okt_testkit::accounts::{
+    PASSWORD, Person, api_key, api_key_in, give, post, register, repository, send, sql,
+};
 use okt_testkit::client::Answer;
 use okt_testkit::served::TestService;
 use serde_json::{Value, json};
@@ -109,7 +111,7 @@ async fn a_changed_profile_is_as_sound_as_a_new_one() {
 async fn a_session_may_do_what_its_users_roles_add_up_to() {
     let service = TestService::product(&[]).await;
     let (admin, ada) = (register(&service, "admin").await, register(&service, "ada").await);
-    let repository = RepositoryId::mint().to_string();
+    let repository = repository(&service).await.to_string();
     give(&service, ada.id, &repository, "viewer").await;
     give(&service, ada.id, &repository, "curator").await;
 
@@ -143,7 +145,7 @@ async fn users_may_create_repositories_unless_the_operator_says_no() {
 async fn a_key_is_told_what_the_key_may_do_and_not_its_owner() {
     let service = TestService::product(&[]).await;
     let (admin, ada) = (register(&service, "admin").await, register(&service, "ada").await);
-    let (here, elsewhere) = (RepositoryId::mint(), RepositoryId::mint());
+    let (here, elsewhere) = (repository(&service).await, repository(&service).await);
     give(&service, ada.id, &here.to_string(), "editor").await;
     give(&service, ada.id, &elsewhere.to_string(), "viewer").await;
     let ask = async |key: &str| {
@@ -181,7 +183,7 @@ async fn a_key_is_told_what_the_key_may_do_and_not_its_owner() {
 async fn a_sysadmins_key_for_one_repository_is_told_of_that_repository() {
     let service = TestService::product(&[]).await;
     let admin = register(&service, "admin").await;
-    let here = RepositoryId::mint();
+    let here = repository(&service).await;
     let (_, key) = api_key_in(&service, &admin, &["source:read"], here.uuid()).await;
     let answer = service.get_as(&key, PERMISSIONS).await.json();
     let domains = answer["domains"].as_array().unwrap();

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use okt_model::RepositoryId;
-use okt_testkit::accounts::{self, Person, api_key, count, give, register, send, sql, take};
+use okt_testkit::accounts::{self, Person, api_key, count, give, register, repository, send, sql, take};
 use okt_testkit::client::Answer;
 use okt_testkit::served::TestService;
 use serde_json::json;
@@ -60,7 +60,7 @@ async fn a_role_is_given_and_taken_and_is_in_force_at_once() {
     let again = remove(&service, &admin, ada.id, "sysadmin", "system").await;
     assert_eq!((again.status.as_u16(), again.problem().as_str()), (404, "not_found"));
 
-    let repository = RepositoryId::mint().to_string();
+    let repository = repository(&service).await.to_string();
     assert_eq!(assign(&service, &admin, ada.id, "editor", &repository).await.status, 204);
     let domains = service.get_as(&ada.token, "/api/v1/permissions").await.json()["domains"].clone();
     let here = domains.as_array().unwrap().iter().find(|row| row["domain"] == repository).unwrap();
@@ -71,7 +71,7 @@ async fn a_role_is_given_and_taken_and_is_in_force_at_once() {
 async fn a_role_that_can_not_be_is_refused() {
     let service = TestService::product(&[]).await;
     let (admin, ada) = (register(&service, "admin").await, register(&service, "ada").await);
-    let repository = RepositoryId::mint().to_string();
+    let repository = repository(&service).await.to_string();
     for (role, domain, field) in [
         ("viewer", "system", "role"),
         ("curator", "system", "role"),

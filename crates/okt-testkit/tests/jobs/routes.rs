@@ -167,8 +167,10 @@ async fn a_credential_does_in_a_repository_what_it_was_given_and_nothing_elsewhe
     let (_, reads) = api_key(service, &ours.person, &["job:read"]).await;
     assert_eq!(tenants.get(&reads, &list).await.status, 200);
     assert_eq!(tenants.post(&reads, &cancel).await.status, 403);
+    give(service, ours.person.id, &tenants.theirs.id.to_string(), "viewer").await;
     let (_, bound) = api_key_in(service, &ours.person, &["job:read"], tenants.theirs.id.uuid()).await;
     assert_eq!(tenants.get(&bound, &list).await.status, 404);
+    okt_testkit::accounts::take(service, ours.person.id, &tenants.theirs.id.to_string(), "viewer").await;
 
     let client = okt_testkit::accounts::access_token(service, ours.person.id, "job:read").await;
     assert_eq!(tenants.get(&client, &list).await.status, 200);

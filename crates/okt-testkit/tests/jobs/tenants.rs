@@ -6,7 +6,7 @@ use http::Method;
 use okt_model::{JobId, NewJob, Payload, RepositoryId, Subject};
 use okt_queue::{Kinds, Worker};
 use okt_store::outbox::{self, When};
-use okt_testkit::accounts::{Person, give, register, session};
+use okt_testkit::accounts::{Person, give, register, repository, session};
 use okt_testkit::client::Answer;
 use okt_testkit::jobs::{waiting, worker};
 use okt_testkit::served::TestService;
@@ -116,7 +116,7 @@ impl Tenants {
 
 impl Tenant {
     async fn new(service: &TestService, name: &str) -> Self {
-        let (id, person) = (RepositoryId::mint(), register(service, name).await);
+        let (id, person) = (repository(service).await, register(service, name).await);
         give(service, person.id, &id.to_string(), "editor").await;
         let token = session(service, person.id).await;
         Self { id, person, token }

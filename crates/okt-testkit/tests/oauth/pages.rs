@@ -1,6 +1,5 @@
 use http::Method;
-use okt_model::RepositoryId;
-use okt_testkit::accounts::{PASSWORD, api_key, count, give, post, register, send, sql};
+use okt_testkit::accounts::{PASSWORD, api_key, count, give, post, register, repository, send, sql};
 use okt_testkit::client::Answer;
 use okt_testkit::oauth::{
     AUTHORIZE, Browser, CALLBACK, PageForm, REGISTER, SIGN_IN, client, exchange, parameter, request, tokens,
@@ -282,9 +281,11 @@ async fn who_is_not_the_one_signed_in_can_sign_in_instead() {
 async fn the_choice_of_some_repositories_ends_in_the_grant() {
     let service = TestService::product(&[]).await;
     let ada = register(&service, "ada").await;
-    let repositories: Vec<String> = (0..3).map(|_| RepositoryId::mint().to_string()).collect();
-    for repository in &repositories {
-        give(&service, ada.id, repository, "viewer").await;
+    let mut repositories = Vec::new();
+    for _ in 0..3 {
+        let one = repository(&service).await.to_string();
+        give(&service, ada.id, &one, "viewer").await;
+        repositories.push(one);
     }
     let id = client(&service).await;
     let mut browser = signed_in(&service, &ada.email).await;

@@ -6,7 +6,9 @@ use http::Method;
 use okt_auth::NewAccess;
 use okt_http::Guard;
 use okt_model::{GrantId, RepositoryId, TokenId};
-use okt_testkit::accounts::{KEYS, PASSWORD, count, give, post, register, send, tables_with, take};
+use okt_testkit::accounts::{
+    KEYS, PASSWORD, count, give, post, register, repository, send, tables_with, take,
+};
 use okt_testkit::client::Answer;
 use okt_testkit::oauth::{AUTHORIZE, Browser, PageForm, client, parameter, request, tokens};
 use okt_testkit::served::TestService;
@@ -328,7 +330,7 @@ async fn rights_are_what_scope_repositories_and_roles_have_in_common() {
     let Pair { access, .. } = given(&scene, bob.id, &everywhere).await;
     let expected = vec![row(left_out, &["source:write"]), row(foreign, &["source:write"])];
     assert_eq!(permissions(service, &access).await, sorted(expected));
-    let later = RepositoryId::mint().to_string();
+    let later = repository(service).await.to_string();
     give(service, bob.id, &later, "editor").await;
     assert_eq!(permissions(service, &access).await.len(), 3, "all repositories are also later ones");
     let Pair { access, .. } = given(&scene, bob.id, &Given { scope: Some("mcp"), ..Given::default() }).await;
@@ -339,7 +341,7 @@ async fn rights_are_what_scope_repositories_and_roles_have_in_common() {
 async fn a_person_who_chooses_some_repositories_lets_the_client_into_those_alone() {
     let scene = Scene::new().await;
     let service = &scene.service;
-    let (chosen, other) = (RepositoryId::mint().to_string(), RepositoryId::mint().to_string());
+    let (chosen, other) = (repository(service).await.to_string(), repository(service).await.to_string());
     for repository in [&chosen, &other] {
         give(service, scene.ada.id, repository, "editor").await;
     }

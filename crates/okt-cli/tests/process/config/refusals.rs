@@ -213,7 +213,7 @@ const BAD: &[Bad] = &[
     ("providers.synthesis.model = \"big\"", &[], "providers.synthesis.model", File),
     ("default_repository_preset = \"generel\"", &[], "did you mean `general`?", File),
     ("repository_presets.general.contexts = \"some\"", &[], "repository_presets.general.contexts", File),
-    ("repository_presets.general.contexts = [\"diseese\"]", &[], "did you mean `disease`?", File),
+    ("repository_presets.general.contexts = [\"diseese\"]", &[], "did you mean `Disease`?", File),
     (
         "repository_presets.general.providers.search = [\"bing\"]",
         &[],

@@ -1,0 +1,150 @@
+//! Contexts: what the concepts of a repository are filed under.
+
+use okt_auth::RepoScope;
+use okt_model::{Context, Error, JobId, MigrateContext, Result};
+use okt_store::Tx;
+use okt_store::contexts::{self, Held, NewContext};
+use okt_store::outbox::{self, When};
+
+use crate::audit::{Actor, record_in};
+use crate::{App, Origin};
+
+/// As many as a model can still choose from.
+const LIMIT: i64 = 1_000;
+const MERGING: &str = "the context is being merged; wait for its job to end";
+
+impl App {
+    /// Adds a context of the repository's own.
+    pub async fn add_context(
+        &self,
+        origin: &Origin,
+        scope: &RepoScope,
+        label: &str,
+        description: &str,
+    ) -> Result<Context> {
+        let (label, description) = (checked_label(label)?, checked_text(description)?);
+        let repository = scope.repository();
+        let mut tx = self.databases().begin(scope.database(), repository).await?;
+        if contexts::count(&mut tx, repository).await? >= LIMIT {
+            return Err(Error::Conflict("there are as many contexts as a repository may have"));
+        }
+        let new =
+            NewContext { label: label.to_owned(), description: description.to_owned(), ontology_class: None };
+        if contexts::insert(&mut tx, repository, &[new]).await? == 0 {
+            return Err(Error::AlreadyExists("a context with this label"));
+        }
+        let added = hold(&mut tx, scope, label).await?;
+        tx.commit().await?;
+        self.record_context(origin, scope, "context.added", label).await?;
+        Ok(added.context)
+    }
+
+    /// Changes a context of the repository's own.
+    pub async fn update_context(
+        &self,
+        origin: &Origin,
+        scope: &RepoScope,
+        context: &str,
+        label: Option<&str>,
+        description: Option<&str>,
+    ) -> Result<Context> {
+        let label = label.map(checked_label).transpose()?;
+        let description = description.map(checked_text).transpose()?;
+        let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
+        let held = hold(&mut tx, scope, context).await?;
+        if held.context.ontology_class.is_some() {
+            return Err(Error::Conflict(
+                "a built-in context can't be changed; add one of your own and migrate this one into it",
+            ));
+        }
+        contexts::update(&mut tx, scope.repository(), held.no, label, description).await?;
+        let changed = hold(&mut tx, scope, label.unwrap_or(context)).await?;
+        tx.commit().await?;
+        self.record_context(origin, scope, "context.updated", &changed.context.label).await?;
+        Ok(changed.context)
+    }
+
+    /// Removes a context that nothing is filed under.
+    pub async fn delete_context(&self, origin: &Origin, scope: &RepoScope, context: &str) -> Result<()> {
+        let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
+        let held = hold(&mut tx, scope, context).await?;
+        if held.context.merging_into.is_some() || held.receives {
+            return Err(Error::Conflict(MERGING));
+        }
+        if !contexts::delete(&mut tx, scope.repository(), held.no).await? {
+            return Err(Error::InUse {
+                count: held.context.concept_count,
+                by: "concepts",
+                remedy: "migrate it into another context, which removes it",
+            });
+        }
+        tx.commit().await?;
+        self.record_context(origin, scope, "context.deleted", &held.context.label).await
+    }
+
+    /// Makes one context a part of another: from now on nothing new is filed under it, and a job moves what is there.
+    pub async fn migrate_context(
+        &self,
+        origin: &Origin,
+        scope: &RepoScope,
+        context: &str,
+        target: &str,
+    ) -> Result<JobId> {
+        let repository = scope.repository();
+        let mut tx = self.databases().begin(scope.database(), repository).await?;
+        // In one order, or two who merge crosswise would wait for each other.
+        let source_first = context.to_lowercase() <= target.to_lowercase();
+        let first = if source_first { context } else { target };
+        contexts::hold(&mut tx, repository, first).await?;
+        let source = hold(&mut tx, scope, context).await?;
+        let target = contexts::hold(&mut tx, repository, target).await?;
+        let target = target.ok_or_else(|| Error::invalid("target", "no context has this label"))?;
+        if source.no == target.no {
+            return Err(Error::invalid("target", "must be another context"));
+        }
+        if source.context.merging_into.is_some() || source.receives || target.context.merging_into.is_some() {
+            return Err(Error::Conflict(MERGING));
+        }
+        contexts::mark_merging(&mut tx, repository, source.no, target.no).await?;
+        let (job, payload) = (JobId::mint(), MigrateContext { source: source.no, target: target.no });
+        outbox::push(&mut tx, repository, job, &payload, When::default()).await?;
+        tx.commit().await?;
+        let object = format!("{} into {}", source.context.label, target.context.label);
+        self.record_context(origin, scope, "context.migrated", &object).await?;
+        Ok(job)
+    }
+
+    /// After the deed, because the repository may be on another server than the audit.
+    async fn record_context(
+        &self,
+        origin: &Origin,
+        scope: &RepoScope,
+        action: &'static str,
+        object: &str,
+    ) -> Result<()> {
+        let mut conn = self.databases().acquire_system().await?;
+        let actor = Actor::caller(scope.caller());
+        record_in(&mut conn, origin, actor, action, object, Some(scope.repository())).await?;
+        conn.done();
+        Ok(())
+    }
+}
+
+async fn hold(tx: &mut Tx, scope: &RepoScope, label: &str) -> Result<Held> {
+    contexts::hold(tx, scope.repository(), label).await?.ok_or(Error::NotFound("context"))
+}
+
+fn checked_label(label: &str) -> Result<&str> {
+    let label = label.trim();
+    if label.is_empty() || label.chars().count() > 100 || label.chars().any(char::is_control) {
+        return Err(Error::invalid("label", "must be 1 to 100 characters without control characters"));
+    }
+    Ok(label)
+}
+
+fn checked_text(text: &str) -> Result<&str> {
+    if text.chars().count() > 1_000 || text.contains('\0') {
+        return Err(Error::invalid("description", "must be at most 1000 characters of text"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,174 @@
+//! What a repository does with its sources: providers, stages, registry, promptsets, budget.
+
+use okt_auth::RepoScope;
+use okt_config::{ResolutionProvider, SearchProvider};
+use okt_model::{Context, Error, PushLevel, RepositorySettings, Result, Stages};
+use okt_store::{contexts, repository_settings};
+
+use crate::{App, Origin};
+
+const HASHES: usize = 1_000;
+const MODELS: usize = 100;
+
+/// The settings of a repository, with what the installation decides where they say nothing.
+pub struct SeenSettings {
+    pub settings: RepositorySettings,
+    pub contexts: Vec<Context>,
+    pub stages: Stages<bool>,
+}
+
+/// A part of the settings that is to be changed.
+pub enum SettingsChange {
+    Provider { id: String, enabled: bool },
+    AutoContribute(bool),
+    Registry { id: Option<String>, push_level: Option<String>, allowed_models: Option<Vec<String>> },
+    AcceptedPromptsets(Vec<String>),
+    Budget(Option<f64>),
+    Stages(Stages),
+}
+
+impl SettingsChange {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Provider { .. } => "providers",
+            Self::AutoContribute(_) => "auto_contribute",
+            Self::Registry { .. } => "registry",
+            Self::AcceptedPromptsets(_) => "promptsets",
+            Self::Budget(_) => "budget",
+            Self::Stages(_) => "stages",
+        }
+    }
+}
+
+impl App {
+    pub async fn settings(&self, scope: &RepoScope) -> Result<SeenSettings> {
+        let mut conn = self.databases().acquire_system().await?;
+        let settings = repository_settings::find(&mut conn, scope.repository()).await?;
+        conn.done();
+        self.seen_settings(scope, settings.ok_or(Error::NotFound("repository"))?).await
+    }
+
+    pub async fn change_settings(
+        &self,
+        origin: &Origin,
+        scope: &RepoScope,
+        change: SettingsChange,
+    ) -> Result<SeenSettings> {
+        let name = change.name();
+        let mut tx = self.databases().begin_system().await?;
+        let settings = repository_settings::lock(&mut tx, scope.repository()).await?;
+        let mut settings = settings.ok_or(Error::NotFound("repository"))?;
+        self.apply(&mut settings, change)?;
+        repository_settings::update(&mut tx, scope.repository(), &settings).await?;
+        self.record_change(&mut tx, origin, scope, "settings.changed", name).await?;
+        tx.commit().await?;
+        self.seen_settings(scope, settings).await
+    }
+
+    fn apply(&self, settings: &mut RepositorySettings, change: SettingsChange) -> Result<()> {
+        match change {
+            SettingsChange::Provider { id, enabled } => switch(settings, &id, enabled)?,
+            SettingsChange::AutoContribute(enabled) => settings.auto_contribute = enabled,
+            SettingsChange::Registry { id, push_level, allowed_models } => {
+                if let Some(id) = &id {
+                    self.check_registry(id)?;
+                }
+                let level = push_level.map_or(Some(PushLevel::default()), |level| PushLevel::parse(&level));
+                settings.push_level =
+                    level.ok_or_else(|| Error::invalid("push_level", "must be facts or concepts"))?;
+                settings.registry_id = id;
+                settings.allowed_models = allowed_models.map(checked_models).transpose()?;
+            }
+            SettingsChange::AcceptedPromptsets(hashes) => {
+                settings.accepted_promptset_hashes = checked_hashes(hashes)?;
+            }
+            SettingsChange::Budget(monthly_usd) => {
+                if monthly_usd.is_some_and(|usd| !(0.0..=1e9).contains(&usd)) {
+                    return Err(Error::invalid("monthly_usd", "must be from 0 to 1000000000, or null"));
+                }
+                settings.monthly_usd = monthly_usd;
+            }
+            SettingsChange::Stages(stages) => {
+                let ours = &mut settings.stages;
+                ours.refinement = stages.refinement.or(ours.refinement);
+                ours.summarization = stages.summarization.or(ours.summarization);
+                ours.synthesis = stages.synthesis.or(ours.synthesis);
+                ours.image_extraction = stages.image_extraction.or(ours.image_extraction);
+            }
+        }
+        Ok(())
+    }
+
+    async fn seen_settings(&self, scope: &RepoScope, settings: RepositorySettings) -> Result<SeenSettings> {
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        let contexts = contexts::list(&mut tx, scope.repository()).await?;
+        tx.commit().await?;
+        let (providers, chosen) = (&self.config().providers, settings.stages);
+        let stages = Stages {
+            refinement: chosen.refinement.unwrap_or(providers.refinement.enabled),
+            summarization: chosen.summarization.unwrap_or(providers.summarization.enabled),
+            synthesis: chosen.synthesis.unwrap_or(providers.synthesis.enabled),
+            image_extraction: chosen
+                .image_extraction
+                .unwrap_or(providers.decomposition.image_extraction.enabled),
+        };
+        Ok(SeenSettings { settings, contexts, stages })
+    }
+
+    /// The one of `providers.registry` is called `default` where there is no list.
+    fn check_registry(&self, id: &str) -> Result<()> {
+        let providers = &self.config().providers;
+        let listed = providers.registries.iter().map(|entry| entry.id.as_str());
+        let single =
+            (providers.registries.is_empty() && providers.registry.url.is_some()).then_some("default");
+        if listed.chain(single).any(|known| known == id) {
+            return Ok(());
+        }
+        Err(Error::invalid("id", "no registry of this installation has this id"))
+    }
+}
+
+fn switch(settings: &mut RepositorySettings, id: &str, enabled: bool) -> Result<()> {
+    let list = if SearchProvider::ALL.iter().any(|known| known.as_str() == id) {
+        &mut settings.search
+    } else if ResolutionProvider::ALL.iter().any(|known| known.as_str() == id) {
+        &mut settings.resolution
+    } else {
+        let search = SearchProvider::ALL.iter().map(|known| known.as_str());
+        let all = search.chain(ResolutionProvider::ALL.iter().map(|known| known.as_str()));
+        let all: Vec<&str> = all.collect();
+        return Err(Error::invalid("provider", format!("must be one of {}", all.join(", "))));
+    };
+    list.retain(|known| known != id);
+    if enabled {
+        list.push(id.to_owned());
+    }
+    Ok(())
+}
+
+fn checked_models(models: Vec<String>) -> Result<Vec<String>> {
+    let sound = models.len() <= MODELS
+        && models
+            .iter()
+            .all(|model| (1..=200).contains(&model.len()) && !model.chars().any(char::is_control));
+    if sound {
+        Ok(models)
+    } else {
+        Err(Error::invalid("allowed_models", "must be at most 100 names of models"))
+    }
+}
+
+/// In the form in which they are compared.
+fn checked_hashes(hashes: Vec<String>) -> Result<Vec<String>> {
+    let mut hashes: Vec<String> = hashes.into_iter().map(|hash| hash.to_ascii_lowercase()).collect();
+    let is_hash = |hash: &String| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if hashes.len() > HASHES || !hashes.iter().all(is_hash) {
+        return Err(Error::invalid(
+            "accepted_promptset_hashes",
+            "must be at most 1000 hashes of 64 hexadecimal digits",
+        ));
+    }
+    hashes.sort();
+    hashes.dedup();
+    Ok(hashes)
+}

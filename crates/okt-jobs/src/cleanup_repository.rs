@@ -1,0 +1,54 @@
+//! Removes what lies of a repository where it does not live: everywhere once it was deleted, and at its old place once it
+//! has moved. Reads how things are, so it can be run again and again.
+
+use std::time::Duration;
+
+use okt_model::{CleanupRepository, Progress, Waiting};
+use okt_queue::{Finished, JobError, SystemContext, jobs};
+use okt_store::doors::{self, Closed};
+use okt_store::repositories::{self, Untidy};
+use okt_store::{Databases, moves};
+
+/// Somebody may have asked where it lives a moment before it moved, and be reading still.
+const READERS: Duration = Duration::from_secs(50);
+const BATCH: i64 = 5_000;
+
+pub(crate) async fn run(payload: CleanupRepository, ctx: SystemContext) -> Result<Finished, JobError> {
+    let databases = ctx.databases();
+    let mut conn = databases.acquire_system().await?;
+    let untidy = repositories::find_untidy(&mut conn, payload.repository).await?;
+    conn.done();
+    let Some(untidy) = untidy else { return Ok(ctx.finish(None)) };
+    if untidy.moving_to.is_some() || (!untidy.deleted && untidy.age < READERS.as_secs_f64()) {
+        return Err(JobError::Waits { why: Waiting::Dependency, delay: READERS });
+    }
+    if untidy.deleted {
+        // First of all nobody may write there any more, or the job would never come to an end.
+        doors::close(databases, &untidy.database, untidy.id, &Closed::Deleted).await?;
+        jobs::cancel_all(databases, untidy.id).await?;
+    }
+    let mut removed = 0;
+    for place in elsewhere(databases, &untidy) {
+        for table in moves::TABLES {
+            loop {
+                let count = moves::remove(databases, untidy.id, table, place, BATCH).await?;
+                removed += count;
+                ctx.progress(Progress { stage: table.to_owned(), done: removed, ..Progress::default() });
+                if count == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    let mut conn = databases.acquire_system().await?;
+    repositories::mark_tidy(&mut conn, &untidy).await?;
+    conn.done();
+    tracing::info!(repository.id = %untidy.id, count = removed, "a repository was cleaned up");
+    Ok(ctx.finish(Some(serde_json::json!({ "rows": removed }))))
+}
+
+/// The places where it does not live.
+fn elsewhere<'a>(databases: &'a Databases, untidy: &Untidy) -> impl Iterator<Item = &'a str> {
+    let here = if untidy.deleted { None } else { databases.home(&untidy.database) };
+    databases.homes().iter().map(String::as_str).filter(move |place| Some(*place) != here)
+}

@@ -1,0 +1,151 @@
+//! Copying a repository from one named database to another, and removing what lies of it where it does not live.
+
+use futures_util::TryStreamExt;
+use okt_model::{Error, RepositoryId, Result};
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+
+use crate::databases::Databases;
+use crate::error::from_sqlx;
+
+/// Every table with rows of repositories, but for that of the doors. A test compares it with the catalogue.
+pub const TABLES: [&str; 5] = ["counters", "outbox", "contexts", "concepts", "fact_concepts"];
+
+/// Copies the rows of one table, with their numbers; returns how many. Nobody may write to the repository meanwhile, and
+/// the table must be empty of it at the other end.
+#[tracing::instrument(level = "debug", name = "db.moves.copy", skip_all, fields(repository.id = %repository, table))]
+pub async fn copy(
+    databases: &Databases,
+    repository: RepositoryId,
+    table: &str,
+    from: &str,
+    to: &str,
+) -> Result<u64> {
+    let (mut source, mut target) =
+        (databases.begin_behind(from, repository).await?, databases.begin_behind(to, repository).await?);
+    for conn in [&mut source, &mut target] {
+        execute(conn, "SET LOCAL statement_timeout = 0").await?;
+    }
+    let columns = columns(&mut source, table).await?;
+    if columns != self::columns(&mut target, table).await? {
+        return Err(Error::Operator(format!(
+            "{table} is not the same in {from} and {to}; bring both up to date with `okt migrate`"
+        )));
+    }
+    // Rows can't be copied into a table with row-level security, so they go through one without.
+    execute(
+        &mut target,
+        &format!("CREATE TEMPORARY TABLE incoming (LIKE okt_repository.{table}) ON COMMIT DROP"),
+    )
+    .await?;
+    let out = format!(
+        "COPY (SELECT {columns} FROM okt_repository.{table} WHERE repository_id = '{}') TO STDOUT (FORMAT binary)",
+        repository.uuid()
+    );
+    let mut rows = source.copy_out_raw(&out).await.map_err(from_sqlx)?;
+    let into = format!("COPY incoming ({columns}) FROM STDIN (FORMAT binary)");
+    let mut incoming = target.copy_in_raw(&into).await.map_err(from_sqlx)?;
+    loop {
+        match rows.try_next().await {
+            Ok(Some(chunk)) => incoming.send(chunk).await.map_err(from_sqlx)?,
+            Ok(None) => break,
+            Err(error) => {
+                drop(incoming.abort("the other end failed").await);
+                return Err(from_sqlx(error));
+            }
+        };
+    }
+    drop(rows);
+    let sent = incoming.finish().await.map_err(from_sqlx)?;
+    let insert = format!(
+        "INSERT INTO okt_repository.{table} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM incoming"
+    );
+    execute(&mut target, &insert).await?;
+    raise_numbers(&mut target, repository, table).await?;
+    source.commit().await?;
+    target.commit().await?;
+    Ok(sent)
+}
+
+/// What the rows of a table look like, in a number and a sum: two databases with the same have the same rows.
+#[tracing::instrument(level = "debug", name = "db.moves.digest", skip_all, fields(repository.id = %repository, table))]
+pub async fn digest(
+    databases: &Databases,
+    repository: RepositoryId,
+    table: &str,
+    database: &str,
+) -> Result<(i64, String)> {
+    let mut tx = databases.begin_behind(database, repository).await?;
+    for setting in ["statement_timeout = 0", "TimeZone = 'UTC'", "DateStyle = 'ISO'"] {
+        execute(&mut tx, &format!("SET LOCAL {setting}")).await?;
+    }
+    let columns = columns(&mut tx, table).await?;
+    let digest = format!(
+        "SELECT count(*), coalesce(sum(hashtextextended(ROW ({columns})::text, 0)), 0)::text
+           FROM okt_repository.{table} WHERE repository_id = $1"
+    );
+    let row = sqlx::query(AssertSqlSafe(digest)).bind(repository.uuid()).fetch_one(&mut *tx).await;
+    let row = row.map_err(from_sqlx)?;
+    tx.commit().await?;
+    Ok((row.try_get(0).map_err(from_sqlx)?, row.try_get(1).map_err(from_sqlx)?))
+}
+
+/// Removes at most `limit` rows of a repository from a table; returns how many. For where it does not live.
+#[tracing::instrument(level = "debug", name = "db.moves.remove", skip_all, fields(repository.id = %repository, table))]
+pub async fn remove(
+    databases: &Databases,
+    repository: RepositoryId,
+    table: &str,
+    database: &str,
+    limit: i64,
+) -> Result<u64> {
+    let mut tx = databases.begin_behind(database, repository).await?;
+    // A repository is in one part of a table that has parts, so the place of a row says which one it is.
+    let delete = format!(
+        "DELETE FROM okt_repository.{table}
+          WHERE repository_id = $1
+            AND ctid = ANY (ARRAY(SELECT ctid FROM okt_repository.{table} WHERE repository_id = $1 LIMIT $2))"
+    );
+    let done = sqlx::query(AssertSqlSafe(delete)).bind(repository.uuid()).bind(limit).execute(&mut *tx).await;
+    let done = done.map_err(from_sqlx)?;
+    tx.commit().await?;
+    Ok(done.rows_affected())
+}
+
+/// The next number that is given out here comes after those that were brought along.
+async fn raise_numbers(conn: &mut PgConnection, repository: RepositoryId, table: &str) -> Result<()> {
+    let sequence = format!("okt_repository.{table}");
+    let numbered = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = $1::text::regclass AND attidentity <> '') AS "is!""#,
+        sequence,
+    );
+    if !numbered.fetch_one(&mut *conn).await.map_err(from_sqlx)? {
+        return Ok(());
+    }
+    let raise = format!(
+        "SELECT setval(s.name, greatest(nextval(s.name), m.no))
+           FROM (SELECT pg_get_serial_sequence('okt_repository.{table}', 'no')::regclass AS name) AS s,
+                (SELECT max(no) AS no FROM okt_repository.{table} WHERE repository_id = $1) AS m
+          WHERE m.no IS NOT NULL"
+    );
+    sqlx::query(AssertSqlSafe(raise)).bind(repository.uuid()).execute(conn).await.map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// The columns of a table as a list for a statement.
+async fn columns(conn: &mut PgConnection, table: &str) -> Result<String> {
+    let name = format!("okt_repository.{table}");
+    sqlx::query_scalar!(
+        r#"SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS "columns!"
+             FROM pg_attribute
+            WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''"#,
+        name,
+    )
+    .fetch_one(conn)
+    .await
+    .map_err(from_sqlx)
+}
+
+async fn execute(conn: &mut PgConnection, statement: &str) -> Result<()> {
+    sqlx::query(AssertSqlSafe(statement.to_owned())).execute(conn).await.map_err(from_sqlx)?;
+    Ok(())
+}

@@ -1,0 +1,376 @@
+//! Rows of `okt_system.repositories`. Only an active one is ever found; the others are the business of whoever tidies up.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use okt_model::{Error, Repository, RepositoryId, Result, Slug, Tier, UserId};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::error::from_sqlx;
+
+/// Any number, the same in every process: whoever holds this lock may make the first repository.
+const FIRST_LOCK: i64 = 0x6f6b_745f_7265_706f;
+
+/// Which repository is meant, and where it lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    pub id: RepositoryId,
+    pub database: Arc<str>,
+}
+
+/// A repository that is to be.
+pub struct NewRepository<'a> {
+    pub id: RepositoryId,
+    pub name: &'a str,
+    pub slug: &'a Slug,
+    pub description: &'a str,
+    pub database: &'a str,
+    pub tier: Tier,
+    pub preset: &'a str,
+    pub owner: Option<UserId>,
+}
+
+/// One of which rows may lie where they do not belong.
+#[derive(Clone, Debug)]
+pub struct Untidy {
+    pub id: RepositoryId,
+    /// Where it lives, or lived.
+    pub database: String,
+    pub deleted: bool,
+    pub moving_to: Option<String>,
+    /// In seconds.
+    pub age: f64,
+}
+
+/// Until the end of the transaction nobody else decides whether theirs is the first; says whether it would be.
+#[tracing::instrument(level = "debug", name = "db.repositories.lock_first", skip_all)]
+pub async fn lock_first(conn: &mut PgConnection) -> Result<bool> {
+    sqlx::query!(r#"SELECT pg_advisory_xact_lock($1) AS "locked: ()""#, FIRST_LOCK)
+        .fetch_one(&mut *conn)
+        .await
+        .map_err(from_sqlx)?;
+    let none = sqlx::query_scalar!(r#"SELECT NOT EXISTS (SELECT FROM okt_system.repositories) AS "none!""#);
+    none.fetch_one(conn).await.map_err(from_sqlx)
+}
+
+/// Reserves its id and its slug; nobody sees it before [`activate`]. False when the slug is taken.
+#[tracing::instrument(level = "debug", name = "db.repositories.insert", skip_all, fields(repository.id = %new.id))]
+pub async fn insert(conn: &mut PgConnection, new: &NewRepository<'_>) -> Result<bool> {
+    let done = sqlx::query!(
+        "INSERT INTO okt_system.repositories
+                (id, name, slug, description, database, tier, preset, owner_id, state, untidy_since)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'creating', clock_timestamp())
+         ON CONFLICT (slug) WHERE state <> 'deleted' DO NOTHING",
+        new.id.uuid(),
+        new.name,
+        new.slug.as_str(),
+        new.description,
+        new.database,
+        new.tier.as_str(),
+        new.preset,
+        new.owner.map(UserId::uuid),
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Its home has what belongs there: it can be seen. `None` when somebody gave it up meanwhile.
+#[tracing::instrument(level = "debug", name = "db.repositories.activate", skip_all, fields(repository.id = %id))]
+pub async fn activate(conn: &mut PgConnection, id: RepositoryId) -> Result<Option<Repository>> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"UPDATE okt_system.repositories SET state = 'active', untidy_since = NULL
+            WHERE id = $1 AND state = 'creating'
+        RETURNING id, name, slug, description, database, tier, preset, owner_id, created_at, updated_at"#,
+        id.uuid(),
+    )
+    .fetch_optional(conn)
+    .await
+    .map_err(from_sqlx)?;
+    row.map(Repository::try_from).transpose()
+}
+
+/// Gives up one that was never finished, so that its slug is free.
+#[tracing::instrument(level = "debug", name = "db.repositories.abandon", skip_all, fields(repository.id = %id))]
+pub async fn abandon(conn: &mut PgConnection, id: RepositoryId) -> Result<()> {
+    let done = sqlx::query!(
+        "UPDATE okt_system.repositories SET state = 'deleted' WHERE id = $1 AND state = 'creating'",
+        id.uuid(),
+    );
+    done.execute(conn).await.map_err(from_sqlx)?;
+    Ok(())
+}
+
+#[tracing::instrument(level = "debug", name = "db.repositories.find", skip_all, fields(repository.id = %id))]
+pub async fn find(conn: &mut PgConnection, id: RepositoryId) -> Result<Option<Repository>> {
+    let row = sqlx::query_as!(
+        Row,
+        "SELECT id, name, slug, description, database, tier, preset, owner_id, created_at, updated_at
+           FROM okt_system.repositories WHERE id = $1 AND state = 'active'",
+        id.uuid(),
+    )
+    .fetch_optional(conn)
+    .await
+    .map_err(from_sqlx)?;
+    row.map(Repository::try_from).transpose()
+}
+
+/// By its id or by its slug.
+#[tracing::instrument(level = "debug", name = "db.repositories.locate", skip_all)]
+pub async fn locate(conn: &mut PgConnection, named: &str) -> Result<Option<Located>> {
+    let id = named.parse::<Uuid>().ok();
+    let row = sqlx::query!(
+        "SELECT id, database FROM okt_system.repositories
+          WHERE id = coalesce($1, (SELECT s.id FROM okt_system.repositories s WHERE s.slug = $2 AND s.state <> 'deleted'))
+            AND state = 'active'",
+        id,
+        if id.is_none() { Some(named) } else { None },
+    )
+    .fetch_optional(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(row.map(|row| Located { id: row.id.into(), database: row.database.into() }))
+}
+
+/// Those of these that there are, newest first.
+#[tracing::instrument(level = "debug", name = "db.repositories.get", skip_all)]
+pub async fn get(conn: &mut PgConnection, ids: &[RepositoryId]) -> Result<Vec<Repository>> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+    let rows = sqlx::query_as!(
+        Row,
+        "SELECT id, name, slug, description, database, tier, preset, owner_id, created_at, updated_at
+           FROM okt_system.repositories WHERE id = ANY ($1) AND state = 'active' ORDER BY id DESC",
+        &ids,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    rows.into_iter().map(Repository::try_from).collect()
+}
+
+/// Everybody's, newest first, from before `before`.
+#[tracing::instrument(level = "debug", name = "db.repositories.list", skip_all)]
+pub async fn list(
+    conn: &mut PgConnection,
+    before: Option<RepositoryId>,
+    limit: i64,
+) -> Result<Vec<Repository>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "SELECT id, name, slug, description, database, tier, preset, owner_id, created_at, updated_at
+           FROM okt_system.repositories
+          WHERE state = 'active' AND id < coalesce($1, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+          ORDER BY id DESC LIMIT $2",
+        before.map(RepositoryId::uuid),
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    rows.into_iter().map(Repository::try_from).collect()
+}
+
+/// Changes what is given; `None` when there is no such repository.
+#[tracing::instrument(level = "debug", name = "db.repositories.update", skip_all, fields(repository.id = %id))]
+pub async fn update(
+    conn: &mut PgConnection,
+    id: RepositoryId,
+    name: Option<&str>,
+    description: Option<&str>,
+) -> Result<Option<Repository>> {
+    let row = sqlx::query_as!(
+        Row,
+        "UPDATE okt_system.repositories
+            SET name = coalesce($2, name), description = coalesce($3, description), updated_at = clock_timestamp()
+          WHERE id = $1 AND state = 'active'
+         RETURNING id, name, slug, description, database, tier, preset, owner_id, created_at, updated_at",
+        id.uuid(),
+        name,
+        description,
+    )
+    .fetch_optional(conn)
+    .await
+    .map_err(from_sqlx)?;
+    row.map(Repository::try_from).transpose()
+}
+
+/// Makes somebody the owner of the repository that has none, if there is one; returns it.
+#[tracing::instrument(level = "debug", name = "db.repositories.give", skip_all)]
+pub async fn give_ownerless(conn: &mut PgConnection, owner: UserId) -> Result<Option<RepositoryId>> {
+    let row = sqlx::query!(
+        "UPDATE okt_system.repositories SET owner_id = $1
+          WHERE id = (SELECT id FROM okt_system.repositories WHERE owner_id IS NULL AND state = 'active' LIMIT 1)
+         RETURNING id",
+        owner.uuid(),
+    )
+    .fetch_optional(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(row.map(|row| row.id.into()))
+}
+
+/// Hides it for good, and frees its slug. False when there is no such repository, or somebody is moving it.
+#[tracing::instrument(level = "debug", name = "db.repositories.delete", skip_all, fields(repository.id = %id))]
+pub async fn mark_deleted(conn: &mut PgConnection, id: RepositoryId) -> Result<bool> {
+    let done = sqlx::query!(
+        "UPDATE okt_system.repositories
+            SET state = 'deleted', untidy_since = clock_timestamp(), updated_at = clock_timestamp()
+          WHERE id = $1 AND state = 'active' AND moving_to IS NULL",
+        id.uuid(),
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Somebody begins to move it, or goes on; returns where it lives. `None` when there is none, or another move is under way.
+#[tracing::instrument(level = "debug", name = "db.repositories.mark_moving", skip_all, fields(repository.id = %id))]
+pub async fn mark_moving(conn: &mut PgConnection, id: RepositoryId, to: &str) -> Result<Option<String>> {
+    let row = sqlx::query!(
+        "UPDATE okt_system.repositories SET moving_to = $2
+          WHERE id = $1 AND state = 'active' AND $2 IN (coalesce(moving_to, $2), database)
+         RETURNING database",
+        id.uuid(),
+        to,
+    )
+    .fetch_optional(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(row.map(|row| row.database))
+}
+
+/// It lives there now, and what is left elsewhere may go.
+#[tracing::instrument(level = "debug", name = "db.repositories.mark_moved", skip_all, fields(repository.id = %id))]
+pub async fn mark_moved(conn: &mut PgConnection, id: RepositoryId, to: &str) -> Result<bool> {
+    let done = sqlx::query!(
+        "UPDATE okt_system.repositories
+            SET database = $2, untidy_since = clock_timestamp(), updated_at = clock_timestamp()
+          WHERE id = $1 AND state = 'active' AND moving_to = $2",
+        id.uuid(),
+        to,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// The move is over, wherever it ended; what was copied may lie about.
+#[tracing::instrument(level = "debug", name = "db.repositories.mark_settled", skip_all, fields(repository.id = %id))]
+pub async fn mark_settled(conn: &mut PgConnection, id: RepositoryId) -> Result<()> {
+    sqlx::query!(
+        "UPDATE okt_system.repositories
+            SET moving_to = NULL, untidy_since = coalesce(untidy_since, clock_timestamp())
+          WHERE id = $1",
+        id.uuid(),
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// Those that were untidy for longer than `age_s` seconds, the longest first. One that was never finished counts as
+/// deleted from then on.
+#[tracing::instrument(level = "debug", name = "db.repositories.list_untidy", skip_all)]
+pub async fn list_untidy(conn: &mut PgConnection, age_s: f64, limit: i64) -> Result<Vec<RepositoryId>> {
+    sqlx::query!(
+        "UPDATE okt_system.repositories SET state = 'deleted'
+          WHERE state = 'creating' AND untidy_since < clock_timestamp() - interval '1 hour'"
+    )
+    .execute(&mut *conn)
+    .await
+    .map_err(from_sqlx)?;
+    let rows = sqlx::query!(
+        "SELECT id FROM okt_system.repositories
+          WHERE untidy_since < clock_timestamp() - $1::float8 * interval '1 second' AND state <> 'creating'
+          ORDER BY untidy_since LIMIT $2",
+        age_s,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows.into_iter().map(|row| row.id.into()).collect())
+}
+
+/// What is to be tidied up of a repository; `None` when it is tidy, or still being made.
+#[tracing::instrument(level = "debug", name = "db.repositories.find_untidy", skip_all, fields(repository.id = %id))]
+pub async fn find_untidy(conn: &mut PgConnection, id: RepositoryId) -> Result<Option<Untidy>> {
+    let row = sqlx::query!(
+        r#"SELECT database, state = 'deleted' AS "deleted!", moving_to,
+                  extract(epoch FROM clock_timestamp() - untidy_since)::float8 AS "age!"
+             FROM okt_system.repositories
+            WHERE id = $1 AND untidy_since IS NOT NULL AND state <> 'creating'"#,
+        id.uuid(),
+    )
+    .fetch_optional(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(row.map(|row| Untidy {
+        id,
+        database: row.database,
+        deleted: row.deleted,
+        moving_to: row.moving_to,
+        age: row.age,
+    }))
+}
+
+/// Nothing of it lies where it does not belong, unless it was moved again since it was looked at. Of one that was deleted
+/// only its id is left.
+#[tracing::instrument(level = "debug", name = "db.repositories.mark_tidy", skip_all, fields(repository.id = %untidy.id))]
+pub async fn mark_tidy(conn: &mut PgConnection, untidy: &Untidy) -> Result<()> {
+    sqlx::query!(
+        "UPDATE okt_system.repositories
+            SET untidy_since = NULL,
+                name = CASE WHEN state = 'deleted' THEN '' ELSE name END,
+                slug = CASE WHEN state = 'deleted' THEN '' ELSE slug END,
+                description = CASE WHEN state = 'deleted' THEN '' ELSE description END,
+                owner_id = CASE WHEN state = 'deleted' THEN NULL ELSE owner_id END
+          WHERE id = $1 AND moving_to IS NULL AND database = $2 AND (state = 'deleted') = $3",
+        untidy.id.uuid(),
+        untidy.database,
+        untidy.deleted,
+    )
+    .execute(&mut *conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// A row as it lies there.
+struct Row {
+    id: Uuid,
+    name: String,
+    slug: String,
+    description: String,
+    database: String,
+    tier: String,
+    preset: String,
+    owner_id: Option<Uuid>,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+}
+
+impl TryFrom<Row> for Repository {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self> {
+        Ok(Self {
+            id: row.id.into(),
+            name: row.name,
+            slug: row.slug,
+            description: row.description,
+            database: row.database,
+            tier: Tier::parse(&row.tier)?,
+            preset: row.preset,
+            owner: row.owner_id.map(UserId::from),
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        })
+    }
+}

@@ -1,0 +1,109 @@
+//! Rows of `okt_system.repository_settings`: one for each repository.
+
+use okt_model::{PushLevel, RepositoryId, RepositorySettings, Result, Stages};
+use sqlx::PgConnection;
+
+use crate::error::from_sqlx;
+
+/// What a new repository starts with.
+#[tracing::instrument(level = "debug", name = "db.repository_settings.insert", skip_all)]
+pub async fn insert(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    search: &[String],
+    resolution: &[String],
+) -> Result<()> {
+    sqlx::query!(
+        "INSERT INTO okt_system.repository_settings (repository_id, search, resolution) VALUES ($1, $2, $3)",
+        repository.uuid(),
+        search,
+        resolution,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+#[tracing::instrument(level = "debug", name = "db.repository_settings.find", skip_all)]
+pub async fn find(conn: &mut PgConnection, repository: RepositoryId) -> Result<Option<RepositorySettings>> {
+    select(conn, repository, false).await
+}
+
+/// As [`find`]; nobody else changes them until the end of the transaction.
+#[tracing::instrument(level = "debug", name = "db.repository_settings.lock", skip_all)]
+pub async fn lock(conn: &mut PgConnection, repository: RepositoryId) -> Result<Option<RepositorySettings>> {
+    select(conn, repository, true).await
+}
+
+async fn select(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    lock: bool,
+) -> Result<Option<RepositorySettings>> {
+    if lock {
+        let locked = sqlx::query!(
+            "SELECT repository_id FROM okt_system.repository_settings WHERE repository_id = $1 FOR UPDATE",
+            repository.uuid(),
+        );
+        locked.fetch_optional(&mut *conn).await.map_err(from_sqlx)?;
+    }
+    let row = sqlx::query!(
+        "SELECT search, resolution, auto_contribute, registry_id, push_level, allowed_models,
+                accepted_promptset_hashes, monthly_usd, refinement, summarization, synthesis, image_extraction
+           FROM okt_system.repository_settings WHERE repository_id = $1",
+        repository.uuid(),
+    )
+    .fetch_optional(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(row.map(|row| RepositorySettings {
+        search: row.search,
+        resolution: row.resolution,
+        auto_contribute: row.auto_contribute,
+        registry_id: row.registry_id,
+        push_level: PushLevel::parse(&row.push_level).unwrap_or_default(),
+        allowed_models: row.allowed_models,
+        accepted_promptset_hashes: row.accepted_promptset_hashes,
+        monthly_usd: row.monthly_usd,
+        stages: Stages {
+            refinement: row.refinement,
+            summarization: row.summarization,
+            synthesis: row.synthesis,
+            image_extraction: row.image_extraction,
+        },
+    }))
+}
+
+/// All of them, as they were read and changed under [`lock`].
+#[tracing::instrument(level = "debug", name = "db.repository_settings.update", skip_all)]
+pub async fn update(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    settings: &RepositorySettings,
+) -> Result<()> {
+    sqlx::query!(
+        "UPDATE okt_system.repository_settings
+            SET search = $2, resolution = $3, auto_contribute = $4, registry_id = $5, push_level = $6,
+                allowed_models = $7, accepted_promptset_hashes = $8, monthly_usd = $9, refinement = $10,
+                summarization = $11, synthesis = $12, image_extraction = $13
+          WHERE repository_id = $1",
+        repository.uuid(),
+        &settings.search,
+        &settings.resolution,
+        settings.auto_contribute,
+        settings.registry_id,
+        settings.push_level.as_str(),
+        settings.allowed_models.as_deref(),
+        &settings.accepted_promptset_hashes,
+        settings.monthly_usd,
+        settings.stages.refinement,
+        settings.stages.summarization,
+        settings.stages.synthesis,
+        settings.stages.image_extraction,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
