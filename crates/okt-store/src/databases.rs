@@ -13,7 +13,7 @@ use crate::error::from_sqlx;
 use crate::listener::Listener;
 use crate::migrate::{self, Report, Schema};
 use crate::outbox;
-use crate::places::{Place, about, await_server, connect, places};
+use crate::places::{Place, about, await_server, connect, places, schemas_of};
 use crate::pool::{Pool, Pooled, Tx, Usage};
 use crate::probes::{Probed, Probes};
 
@@ -53,7 +53,7 @@ pub struct Databases {
     tasks: Arc<str>,
     /// Where repositories may live, one name per place.
     homes: Arc<[String]>,
-    /// Every name, with the first one of its place.
+    /// Every name under which repositories may live, with the first one of its place.
     aliases: Arc<BTreeMap<String, String>>,
     probes: Arc<Probes>,
 }
@@ -125,10 +125,12 @@ impl Databases {
         }
         let holds = |place: &&Place| place.schemas.contains(&Schema::Repository);
         let homes = places.values().filter(holds).filter_map(|place| place.names.first().cloned()).collect();
-        let first = |place: &Place| place.names.first().cloned().unwrap_or_default();
-        let aliases = places
-            .values()
-            .flat_map(|place| place.names.iter().map(move |name| (name.clone(), first(place))));
+        // A name that is set apart for the queue is none for repositories, also where both share a place.
+        let may_hold = |name: &&String| schemas_of(config, name).contains(&Schema::Repository);
+        let aliases = places.values().flat_map(|place| {
+            let first = place.names.first().cloned().unwrap_or_default();
+            place.names.iter().filter(may_hold).map(move |name| (name.clone(), first.clone()))
+        });
         let aliases = Arc::new(aliases.collect());
         let (system, tasks) = (config.system_database().into(), config.task.database.as_str().into());
         let (pools, probes) = (Arc::new(pools), Arc::new(Probes::new(probes)));

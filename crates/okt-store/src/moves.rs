@@ -23,6 +23,7 @@ pub async fn copy(
     let (mut source, mut target) =
         (databases.begin_behind(from, repository).await?, databases.begin_behind(to, repository).await?);
     for conn in [&mut source, &mut target] {
+        conn.handle_with_care();
         execute(conn, "SET LOCAL statement_timeout = 0").await?;
     }
     let columns = columns(&mut source, table).await?;

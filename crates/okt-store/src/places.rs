@@ -72,7 +72,7 @@ pub(crate) fn places(config: &Config) -> Result<BTreeMap<String, Place>> {
 }
 
 /// A repository may live in any named database but the one that is set apart for the queue.
-fn schemas_of(config: &Config, name: &str) -> Vec<Schema> {
+pub(crate) fn schemas_of(config: &Config, name: &str) -> Vec<Schema> {
     let (system, queue) = (name == config.system_database(), name == config.task.database);
     let repositories = !queue || name == config.isolation.default_database;
     let schemas = [(system, Schema::System), (repositories, Schema::Repository), (queue, Schema::Tasks)];

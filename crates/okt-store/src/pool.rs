@@ -28,6 +28,8 @@ pub(crate) struct Pool(managed::Pool<Opener>);
 pub struct Pooled {
     object: Option<Object<Opener>>,
     in_transaction: bool,
+    /// Whether it may be left in a state that no test puts right.
+    delicate: bool,
 }
 
 /// A transaction; rolled back unless it is committed.
@@ -68,7 +70,7 @@ impl Pool {
             return Err(sqlx::Error::PoolTimedOut);
         };
         match got {
-            Ok(object) => Ok(Pooled { object: Some(object), in_transaction: false }),
+            Ok(object) => Ok(Pooled { object: Some(object), in_transaction: false, delicate: false }),
             Err(PoolError::Timeout(TimeoutType::Wait)) => Err(sqlx::Error::PoolTimedOut),
             Err(PoolError::Timeout(_)) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
             Err(PoolError::Closed) => Err(sqlx::Error::PoolClosed),
@@ -118,6 +120,9 @@ impl Pooled {
 impl Drop for Pooled {
     fn drop(&mut self) {
         let Some(object) = self.object.take() else { return };
+        if self.delicate {
+            return drop(Object::take(object));
+        }
         let (mut untested, in_transaction) = (Untested(Some(object)), self.in_transaction);
         let test = async move {
             let Some(conn) = untested.0.as_deref_mut() else { return };
@@ -162,6 +167,11 @@ impl DerefMut for Pooled {
 }
 
 impl Tx {
+    /// Rows will be copied through the connection: cut off in the middle of that, it is closed and not tested.
+    pub(crate) const fn handle_with_care(&mut self) {
+        self.0.delicate = true;
+    }
+
     pub async fn commit(mut self) -> Result<()> {
         self.0.execute("COMMIT").await.map_err(from_sqlx)?;
         self.0.done();

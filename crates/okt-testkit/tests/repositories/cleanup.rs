@@ -1,0 +1,129 @@
+use std::time::Duration;
+
+use http::Method;
+use okt_jobs::CleanupExpired;
+use okt_model::{CleanupRepository, JobId};
+use okt_queue::jobs;
+use okt_store::outbox::{self, When};
+use okt_store::{concepts, counters};
+use okt_testkit::accounts::{api_key_in, count, sql};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::house::{House, REPOSITORIES, id_of, path};
+
+/// Rows of a repository in every table of its home.
+pub fn rows(id: Uuid) -> String {
+    let tables = okt_store::moves::TABLES;
+    let counts = tables
+        .map(|table| format!("(SELECT count(*) FROM okt_repository.{table} WHERE repository_id = '{id}')"));
+    format!("SELECT {}", counts.join(" + "))
+}
+
+/// Something in every table.
+pub async fn furnish(house: &House, id: Uuid, database: &str) {
+    let mut tx = house.service.api.app.databases().begin(database, id.into()).await.unwrap();
+    let concept = concepts::file(&mut tx, id.into(), "Varroosis", "Disease").await.unwrap();
+    concepts::link(&mut tx, id.into(), concept, &(1..=6_000).collect::<Vec<_>>()).await.unwrap();
+    counters::add(&mut tx, id.into(), "facts", 6_000).await.unwrap();
+    let payload = CleanupRepository { repository: id.into() };
+    // Of a kind that nobody here runs for a repository.
+    outbox::push(&mut tx, id.into(), JobId::mint(), &payload, When { priority: 0, delay_ms: 3_600_000 })
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_deleted_repository_is_hidden_at_once_and_cleaned_up_behind_the_scenes() {
+    let house = House::new().await;
+    let (id, kept) = (house.repository().await, house.repository().await);
+    for one in [id, kept] {
+        furnish(&house, one, "default").await;
+    }
+    let (_, key) = api_key_in(&house.service, &house.ada, &["repository:read"], id).await;
+    let other = house.service.beside().await;
+    let preview = house.delete(&house.ada, &path(id, "?dry_run=true")).await;
+    assert_eq!(preview.json()["counts"]["facts"], 6_000, "{preview:?}");
+    for who in [&house.ada, &house.admin] {
+        assert_eq!(other.get_as(&who.token, &path(id, "")).await.status, 200);
+    }
+    let before = house.count("default", &rows(kept)).await;
+    assert_eq!(house.delete(&house.ada, &path(id, "")).await.status, 204);
+
+    assert_eq!(other.get_as(&house.ada.token, &path(id, "")).await.status, 404, "on every process");
+    assert_eq!(house.get(&house.admin, &path(id, "")).await.status, 404);
+    assert_eq!(house.service.get_as(&key, &path(id, "")).await.status, 401, "its keys are over");
+    assert_eq!(house.delete(&house.ada, &path(id, "")).await.status, 404);
+    // Whoever may do everything hears of it from another process within a second.
+    tokio::time::sleep(Duration::from_millis(1_050)).await;
+    assert_eq!(other.get_as(&house.admin.token, &path(id, "")).await.status, 404);
+
+    assert!(house.count("default", &rows(id)).await > 6_000);
+    let worker = house.worker().await;
+    house.until("default", &rows(id), 0).await;
+    let tidy = format!(
+        "SELECT count(*) FROM okt_system.repositories WHERE id = '{id}' AND untidy_since IS NULL AND name = '' AND owner_id IS NULL"
+    );
+    house.until("default", &tidy, 1).await;
+    worker.stop().await;
+    assert_eq!(house.count("default", &rows(kept)).await, before, "nobody else's");
+    // Nobody writes there any more, however long ago they asked where it lives.
+    let refused = house.service.api.app.databases().begin("default", id.into()).await.err().unwrap();
+    assert_eq!(refused.to_string(), "repository not found");
+    let waiting =
+        format!("SELECT count(*) FROM okt_tasks.jobs WHERE repository_id = '{id}' AND finished_at IS NULL");
+    assert_eq!(house.count("default", &waiting).await, 0, "its jobs are over");
+}
+
+#[tokio::test]
+async fn a_clean_up_that_was_cut_off_or_never_asked_for_is_done_again() {
+    let house = House::new().await;
+    let id = house.repository().await;
+    furnish(&house, id, "default").await;
+    assert_eq!(house.delete(&house.ada, &path(id, "")).await.status, 204);
+    // The one that was asked for is lost, and so is a part of the work.
+    sql(&house.service, "DELETE FROM okt_tasks.jobs").await;
+    sql(
+        &house.service,
+        &format!("DELETE FROM okt_repository.fact_concepts WHERE repository_id = '{id}' AND fact_no < 3000"),
+    )
+    .await;
+    // One that was never finished, an hour ago.
+    let half = house.repository().await;
+    sql(
+        &house.service,
+        &format!("UPDATE okt_system.repositories SET state = 'creating' WHERE id = '{half}'"),
+    )
+    .await;
+    sql(&house.service, "UPDATE okt_system.repositories SET untidy_since = now() - interval '2 hours' WHERE state <> 'active'").await;
+    let databases = house.service.api.app.databases();
+    let worker = house.worker().await;
+    jobs::push(databases, &CleanupExpired {}, Duration::ZERO).await.unwrap();
+    for one in [id, half] {
+        house.until("default", &rows(one), 0).await;
+    }
+    house
+        .until("default", "SELECT count(*) FROM okt_system.repositories WHERE untidy_since IS NOT NULL", 0)
+        .await;
+    worker.stop().await;
+    assert_eq!(
+        count(&house.service, "SELECT count(*) FROM okt_system.repositories WHERE state = 'deleted'").await,
+        2
+    );
+}
+
+/// Whoever makes and deletes all day leaves nothing but ids.
+#[tokio::test]
+async fn a_repository_that_lives_elsewhere_is_cleaned_up_there() {
+    let house = House::new().await;
+    let made = house.make(&house.admin, &json!({"name": "There", "database": "second"})).await;
+    furnish(&house, id_of(&made), "second").await;
+    let worker = house.worker().await;
+    assert_eq!(
+        house.send(&house.admin, Method::DELETE, &format!("{REPOSITORIES}/there"), &json!({})).await.status,
+        204
+    );
+    house.until("second", &rows(id_of(&made)), 0).await;
+    worker.stop().await;
+}

@@ -1,0 +1,15 @@
+//! Repositories: who gets one, where it lives, who sees it, and how it ends.
+
+#![expect(clippy::unwrap_used, reason = "a test that finds nothing has failed")]
+
+mod cleanup;
+mod contexts;
+mod creation;
+mod house;
+mod isolation;
+mod members;
+mod merging;
+mod moves;
+mod settings;
+mod starter;
+mod visibility;
