@@ -165,7 +165,14 @@ impl Api {
     ) -> Result<(), Problem> {
         let named = repository_of(parts).await?;
         let repository = match &named {
-            Some(named) => Some(self.repository_named(named).await?),
+            Some(named) => match self.repository_named(named).await {
+                Ok(id) => Some(id),
+                Err(problem) => {
+                    // As for one that is there and hidden, so that nothing tells the two apart.
+                    self.deny(caller, &origin(parts), &permission.to_string(), None).await?;
+                    return Err(problem);
+                }
+            },
             None => None,
         };
         let domain = repository.map_or(Domain::System, Domain::Repository);
@@ -184,10 +191,14 @@ impl Api {
             }
             return Ok(());
         }
-        self.deny(caller, &origin(parts), &permission.to_string(), repository).await?;
         if decision == Decision::Invisible {
+            // Those who run it have no business with the addresses of strangers, who could also fill its record.
+            let what =
+                repository.map_or_else(|| permission.to_string(), |id| format!("{permission} in {id}"));
+            self.deny(caller, &origin(parts), &what, None).await?;
             return Err(no_such_repository());
         }
+        self.deny(caller, &origin(parts), &permission.to_string(), repository).await?;
         let problem = Problem::new(Code::Forbidden, format!("this needs the permission {permission}"));
         // Another scope would not help a person who may not do it.
         Err(match caller.credential() {

@@ -24,4 +24,4 @@ pub async fn pull_all(_: Repository) -> Result<StatusCode, Problem> {
     Err(NOT_CONNECTED.into())
 }
 
-const NOT_CONNECTED: Error = Error::NotConfigured("this installation is not connected to a registry");
+const NOT_CONNECTED: Error = Error::NotConfigured("this installation has no connection to a registry");

@@ -163,7 +163,8 @@ pub async fn update(
 
 /// Delete a repository with everything in it.
 ///
-/// It is hidden at once, on every process; what lies in it is removed in the background. With `dry_run` nothing happens
+/// It is hidden with the next request, from whoever may do everything within a second; what lies in it is removed in the
+/// background. With `dry_run` nothing happens
 /// but that you are told how much would go.
 #[utoipa::path(delete, path = "/api/v1/repositories/{repoID}", tag = "Repositories",
     params(("repoID" = String, Path, description = "Its id or its slug"), Deletion),

@@ -5,7 +5,8 @@ use okt_config::Secret;
 use okt_model::{Action, Domain, Email, Error, Object, Permission, Result, Role, SessionId, User, UserId};
 use okt_store::{Connection, repositories, roles, sessions, users};
 
-use crate::audit::{Actor, record};
+use crate::audit::{Actor, record, record_in};
+use crate::roles::described;
 use crate::{App, Origin};
 
 const READ_USERS: Permission = Permission::new(Object::User, Action::Read);
@@ -65,7 +66,10 @@ impl App {
             self.promote(&mut tx, origin, user.id).await?;
             // The starter repository has waited for somebody.
             if let Some(id) = repositories::give_ownerless(&mut tx, user.id).await? {
-                roles::assign(&mut tx, user.id, Domain::Repository(id), Role::Repoadmin).await?;
+                let domain = Domain::Repository(id);
+                roles::assign(&mut tx, user.id, domain, Role::Repoadmin).await?;
+                let object = described(user.id, domain, Role::Repoadmin);
+                record_in(&mut tx, origin, Actor::SERVICE, "role.assigned", &object, Some(id)).await?;
             }
         }
         let session = self.open_session(&mut tx, user.id).await?;

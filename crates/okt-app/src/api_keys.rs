@@ -5,7 +5,7 @@ use okt_config::Secret;
 use okt_model::{Action, ApiKey, ApiKeyId, Domain, Error, Object, Permission, RepositoryId, Result};
 use okt_store::api_keys::{self, NewKey};
 
-use crate::audit::{Actor, record};
+use crate::audit::{Actor, record, record_in};
 use crate::{App, Origin};
 
 const SEE: Permission = Permission::new(Object::Repository, Action::Read);
@@ -65,7 +65,9 @@ impl App {
         let Some(key) = api_keys::insert(&mut tx, &key, i64::from(cap)).await? else {
             return Err(Error::Conflict("there are as many API keys as a user may have; revoke one first"));
         };
-        record(&mut tx, origin, Actor::caller(caller), "api_key.created", &key.id.to_string()).await?;
+        let object = key.id.to_string();
+        let actor = Actor::caller(caller);
+        record_in(&mut tx, origin, actor, "api_key.created", &object, request.repository).await?;
         tx.commit().await?;
         Ok((key, token))
     }

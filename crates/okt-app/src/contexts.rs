@@ -3,7 +3,7 @@
 use okt_auth::RepoScope;
 use okt_model::{Context, Error, JobId, MigrateContext, Result};
 use okt_store::Tx;
-use okt_store::contexts::{self, Held, NewContext};
+use okt_store::contexts::{self, NewContext, Numbered};
 use okt_store::outbox::{self, When};
 
 use crate::audit::{Actor, record_in};
@@ -11,7 +11,7 @@ use crate::{App, Origin};
 
 /// As many as a model can still choose from.
 const LIMIT: i64 = 1_000;
-const MERGING: &str = "the context is being merged; wait for its job to end";
+const MERGING: &str = "the context is being merged; wait for its job to end, or migrate it into the same one again if there is none";
 
 impl App {
     /// Adds a context of the repository's own.
@@ -92,20 +92,23 @@ impl App {
     ) -> Result<JobId> {
         let repository = scope.repository();
         let mut tx = self.databases().begin(scope.database(), repository).await?;
-        // In one order, or two who merge crosswise would wait for each other.
-        let source_first = context.to_lowercase() <= target.to_lowercase();
-        let first = if source_first { context } else { target };
-        contexts::hold(&mut tx, repository, first).await?;
-        let source = hold(&mut tx, scope, context).await?;
-        let target = contexts::hold(&mut tx, repository, target).await?;
+        contexts::hold(&mut tx, repository, &[context, target]).await?;
+        let source = contexts::find(&mut tx, repository, context).await?.ok_or(Error::NotFound("context"))?;
+        let target = contexts::find(&mut tx, repository, target).await?;
         let target = target.ok_or_else(|| Error::invalid("target", "no context has this label"))?;
         if source.no == target.no {
             return Err(Error::invalid("target", "must be another context"));
         }
-        if source.context.merging_into.is_some() || source.receives || target.context.merging_into.is_some() {
+        // Once more into the same one: its job was cancelled or given up.
+        let again = source.context.merging_into.as_ref() == Some(&target.context.label);
+        let busy =
+            source.context.merging_into.is_some() || source.receives || target.context.merging_into.is_some();
+        if busy && !again {
             return Err(Error::Conflict(MERGING));
         }
-        contexts::mark_merging(&mut tx, repository, source.no, target.no).await?;
+        if !again {
+            contexts::mark_merging(&mut tx, repository, source.no, target.no).await?;
+        }
         let (job, payload) = (JobId::mint(), MigrateContext { source: source.no, target: target.no });
         outbox::push(&mut tx, repository, job, &payload, When::default()).await?;
         tx.commit().await?;
@@ -130,14 +133,19 @@ impl App {
     }
 }
 
-async fn hold(tx: &mut Tx, scope: &RepoScope, label: &str) -> Result<Held> {
-    contexts::hold(tx, scope.repository(), label).await?.ok_or(Error::NotFound("context"))
+async fn hold(tx: &mut Tx, scope: &RepoScope, label: &str) -> Result<Numbered> {
+    contexts::hold(tx, scope.repository(), &[label]).await?;
+    contexts::find(tx, scope.repository(), label).await?.ok_or(Error::NotFound("context"))
 }
 
 fn checked_label(label: &str) -> Result<&str> {
     let label = label.trim();
     if label.is_empty() || label.chars().count() > 100 || label.chars().any(char::is_control) {
         return Err(Error::invalid("label", "must be 1 to 100 characters without control characters"));
+    }
+    // In an address they mean this place and the one above.
+    if [".", ".."].contains(&label) {
+        return Err(Error::invalid("label", "must be a word"));
     }
     Ok(label)
 }

@@ -9,7 +9,7 @@ use okt_auth::LOCATED_FOR;
 use okt_model::{Error, RepositoryId, Result};
 use okt_queue::jobs;
 use okt_store::doors::{self, Closed};
-use okt_store::{moves, repositories};
+use okt_store::{Listener, moves, repositories};
 
 use crate::audit::{Actor, record_in};
 use crate::{App, Origin};
@@ -40,8 +40,8 @@ impl App {
         let located = repositories::locate(&mut conn, named).await?.ok_or(Error::NotFound("repository"))?;
         let id = located.id;
         // For as long as this process lives, or until the move is over.
-        let Some(_alone) = databases.take_alone(repository_key(id)).await? else {
-            return Err(Error::Conflict("somebody else is moving this repository right now"));
+        let Some(mut alone) = databases.take_alone(id).await? else {
+            return Err(Error::Conflict("somebody else is moving or cleaning up this repository right now"));
         };
         let from = repositories::mark_moving(&mut conn, id, to).await?.ok_or(Error::Conflict(
             "a move to another database was cut off; finish it, or give it up by moving the repository to where it is",
@@ -49,16 +49,20 @@ impl App {
         conn.done();
         let mut rows = Vec::new();
         if databases.home(&from) != Some(&*home) {
-            match self.copy_repository(id, &from, to).await {
+            match self.copy_repository(id, &from, to, &mut alone).await {
                 Ok(copied) => rows = copied,
                 Err(error) => {
                     // Nothing has happened yet but copies.
-                    self.settle_move(id, &from).await?;
+                    if let Err(unsettled) = self.settle_move(id, &from).await {
+                        let error = &unsettled as &dyn std::error::Error;
+                        tracing::error!(repository.id = %id, error, "a repository can't be opened again");
+                    }
                     return Err(error);
                 }
             }
         }
         if from != to {
+            alone.ping().await?;
             let mut tx = databases.begin_system().await?;
             if !repositories::mark_moved(&mut tx, id, to).await? {
                 return Err(Error::Conflict("the repository was deleted meanwhile"));
@@ -77,6 +81,7 @@ impl App {
         id: RepositoryId,
         from: &str,
         to: &str,
+        alone: &mut Listener,
     ) -> Result<Vec<(&'static str, u64)>> {
         let databases = self.databases();
         for place in [to, from] {
@@ -84,13 +89,15 @@ impl App {
         }
         let mut rows = Vec::new();
         for table in moves::TABLES {
+            // Whoever lost the lock may not be the only one any more.
+            alone.ping().await?;
             // What an earlier try has left.
-            while moves::remove(databases, id, table, to, BATCH).await? > 0 {}
+            while moves::clear(databases, id, table, to, BATCH).await? > 0 {}
             let count = moves::copy(databases, id, table, from, to).await?;
-            tracing::info!(repository.id = %id, table, count, "rows of a repository were copied");
-            rows.push((table, count));
+            tracing::info!(repository.id = %id, table = table.name, count, "rows of a repository were copied");
+            rows.push((table.name, count));
             // Whoever carries notes to the queue may mark one while it is copied.
-            if table == "outbox" {
+            if table.name == "outbox" {
                 continue;
             }
             let (old, new) = (
@@ -99,25 +106,33 @@ impl App {
             );
             if old != new {
                 return Err(Error::Operator(format!(
-                    "{table} is not the same at both ends: {} and {} rows. Nothing was moved; is the repository \
+                    "{} is not the same at both ends: {} and {} rows. Nothing was moved; is the repository \
                      being written to by a program that is older than this one?",
-                    old.0, new.0
+                    table.name, old.0, new.0
                 )));
             }
         }
         Ok(rows)
     }
 
-    /// Opens the door where the repository lives, leaves the address at the others, and has what lies there removed.
+    /// Opens the door where the repository lives, leaves the address at the others, and has what lies there removed. A place
+    /// that does not answer must not keep it closed: whoever cleans up later leaves the address there.
     async fn settle_move(&self, id: RepositoryId, home: &str) -> Result<()> {
         let databases = self.databases();
         let here = databases.home(home).map(str::to_owned);
-        for place in databases.homes().to_vec() {
-            if Some(&place) != here.as_ref() {
-                doors::forward(databases, &place, id, home).await?;
+        for place in databases.homes() {
+            if Some(place) != here.as_ref()
+                && let Err(error) = doors::forward(databases, place, id, home).await
+            {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(database = place, error, "the new address of a repository can't be left yet");
             }
         }
-        jobs::move_notes(databases, id, here.as_deref().unwrap_or(home)).await?;
+        if let Err(error) = jobs::move_notes(databases, id, here.as_deref().unwrap_or(home)).await {
+            // They are led on at the old door.
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(repository.id = %id, error, "jobs of a repository have not heard of its move");
+        }
         // Until nobody remembers the old place: else somebody could read there what has changed here.
         tokio::time::sleep(LOCATED_FOR * 2).await;
         doors::open(databases, home, id).await?;
@@ -128,12 +143,4 @@ impl App {
         self.ask_to_clean_up(id, LEFT_BEHIND_FOR).await;
         Ok(())
     }
-}
-
-/// The end of an id is its random part.
-fn repository_key(id: RepositoryId) -> i64 {
-    let bytes = id.uuid().into_bytes();
-    let mut tail = [0; 8];
-    tail.copy_from_slice(&bytes[8..]);
-    i64::from_be_bytes(tail)
 }

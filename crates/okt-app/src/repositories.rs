@@ -19,6 +19,8 @@ use crate::audit::{Actor, record_in};
 use crate::{App, Origin};
 
 pub(crate) const MANAGE: Permission = Permission::new(Object::Repository, Action::Manage);
+/// For how long a list waits for the numbers beside it.
+const COUNTS: Duration = Duration::from_secs(1);
 const NAME_LIMIT: usize = 200;
 const DESCRIPTION_LIMIT: usize = 5_000;
 
@@ -231,12 +233,17 @@ impl App {
             preset: draft.preset_id,
             owner,
         };
-        let taken = Error::AlreadyExists("a repository with this slug");
-        if !repositories::insert(tx, &new(slug.unwrap_or(&made))).await? {
-            // One that was not asked for by name can be another.
-            if slug.is_some() || !repositories::insert(tx, &new(&made.told_apart(id))).await? {
-                return Err(taken);
-            }
+        let wanted = slug.unwrap_or(&made);
+        let mut reserved = repositories::insert(tx, &new(wanted)).await?;
+        if !reserved && repositories::abandon_stale(tx, wanted).await? {
+            reserved = repositories::insert(tx, &new(wanted)).await?;
+        }
+        // One that was not asked for by name can be another.
+        if !reserved && slug.is_none() {
+            reserved = repositories::insert(tx, &new(&made.told_apart(id))).await?;
+        }
+        if !reserved {
+            return Err(Error::AlreadyExists("a repository with this slug"));
         }
         let (search, resolution) = draft.providers();
         repository_settings::insert(tx, id, &search, &resolution).await
@@ -288,14 +295,15 @@ impl App {
             homes.entry(&repository.database).or_default().push(repository.id);
         }
         let asked = homes.into_iter().map(|(database, ids)| async move {
-            match counters::list_of(self.databases(), database, &ids).await {
-                Ok(counters) => Some((ids, counters)),
-                Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::warn!(database, error, "repositories are shown without their counts");
-                    None
-                }
-            }
+            let counted = counters::list_of(self.databases(), database, &ids);
+            let error = match tokio::time::timeout(COUNTS, counted).await {
+                Ok(Ok(counters)) => return Some((ids, counters)),
+                Ok(Err(error)) => error,
+                Err(elapsed) => Error::Unavailable { service: "the database", cause: elapsed.into() },
+            };
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(database, error, "repositories are shown without their counts");
+            None
         });
         let mut counts: HashMap<RepositoryId, Counts> = HashMap::new();
         for (ids, counters) in join_all(asked).await.into_iter().flatten() {

@@ -108,7 +108,7 @@ fn check_fit(domain: Domain, role: Role) -> Result<()> {
     Err(Error::invalid("role", format!("{} is not a role of this domain", role.as_str())))
 }
 
-fn described(user: UserId, domain: Domain, role: Role) -> String {
+pub(crate) fn described(user: UserId, domain: Domain, role: Role) -> String {
     format!("{user} {} in {domain}", role.as_str())
 }
 

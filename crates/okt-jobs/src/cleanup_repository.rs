@@ -7,7 +7,7 @@ use okt_model::{CleanupRepository, Progress, Waiting};
 use okt_queue::{Finished, JobError, SystemContext, jobs};
 use okt_store::doors::{self, Closed};
 use okt_store::repositories::{self, Untidy};
-use okt_store::{Databases, moves};
+use okt_store::{Databases, api_keys, moves, roles};
 
 /// Somebody may have asked where it lives a moment before it moved, and be reading still.
 const READERS: Duration = Duration::from_secs(50);
@@ -15,6 +15,10 @@ const BATCH: i64 = 5_000;
 
 pub(crate) async fn run(payload: CleanupRepository, ctx: SystemContext) -> Result<Finished, JobError> {
     let databases = ctx.databases();
+    // Whoever moves a repository must not find us removing what they copy.
+    let Some(mut alone) = databases.take_alone(payload.repository).await? else {
+        return Err(JobError::Waits { why: Waiting::Dependency, delay: READERS });
+    };
     let mut conn = databases.acquire_system().await?;
     let untidy = repositories::find_untidy(&mut conn, payload.repository).await?;
     conn.done();
@@ -27,13 +31,21 @@ pub(crate) async fn run(payload: CleanupRepository, ctx: SystemContext) -> Resul
         doors::close(databases, &untidy.database, untidy.id, &Closed::Deleted).await?;
         jobs::cancel_all(databases, untidy.id).await?;
     }
+    if !untidy.deleted {
+        let here = databases.home(&untidy.database).unwrap_or(&untidy.database).to_owned();
+        jobs::move_notes(databases, untidy.id, &here).await?;
+    }
     let mut removed = 0;
     for place in elsewhere(databases, &untidy) {
+        // Where the one who moved it could not leave the address.
+        doors::forward(databases, place, untidy.id, &untidy.database).await?;
         for table in moves::TABLES {
+            // Whoever lost the lock may not be the only one any more.
+            alone.ping().await?;
             loop {
                 let count = moves::remove(databases, untidy.id, table, place, BATCH).await?;
                 removed += count;
-                ctx.progress(Progress { stage: table.to_owned(), done: removed, ..Progress::default() });
+                ctx.progress(Progress { stage: table.name.to_owned(), done: removed, ..Progress::default() });
                 if count == 0 {
                     break;
                 }
@@ -41,6 +53,11 @@ pub(crate) async fn run(payload: CleanupRepository, ctx: SystemContext) -> Resul
         }
     }
     let mut conn = databases.acquire_system().await?;
+    if untidy.deleted {
+        // Whoever was just giving out a role or a key when it was deleted.
+        roles::remove_all(&mut conn, untidy.id).await?;
+        api_keys::revoke_of(&mut conn, untidy.id).await?;
+    }
     repositories::mark_tidy(&mut conn, &untidy).await?;
     conn.done();
     tracing::info!(repository.id = %untidy.id, count = removed, "a repository was cleaned up");

@@ -2,7 +2,7 @@
 //! name, that one takes over the links. Since the job was asked for nothing new is filed under the first one; in the end it
 //! is gone. Each step is a transaction that does no harm when it is done again.
 
-use okt_model::{MigrateContext, Progress};
+use okt_model::{Error, MigrateContext, Progress};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::concepts::{self, Emptied};
 use okt_store::contexts;
@@ -14,6 +14,9 @@ pub(crate) async fn run(payload: MigrateContext, ctx: JobContext) -> Result<Fini
     let MigrateContext { source, target } = payload;
     let repository = ctx.repository();
     let mut total = Emptied::default();
+    let mut tx = ctx.look().await?;
+    let size = contexts::size(&mut tx, repository, source).await?.map(u64::try_from).and_then(Result::ok);
+    tx.commit().await?;
     loop {
         let mut tx = ctx.step().await?;
         let emptied = concepts::empty(&mut tx, repository, source, target, STEP).await?;
@@ -26,10 +29,13 @@ pub(crate) async fn run(payload: MigrateContext, ctx: JobContext) -> Result<Fini
         ctx.progress(Progress {
             stage: "concepts".to_owned(),
             done: u64::try_from(total.moved + total.merged).unwrap_or(0),
-            ..Progress::default()
+            total: size,
+            message: None,
         });
     }
     let mut effect = ctx.begin().await?;
-    contexts::delete(&mut effect, repository, source).await?;
+    if !contexts::delete(&mut effect, repository, source).await? {
+        return Err(Error::Overloaded("concepts were filed under it meanwhile").into());
+    }
     effect.commit(Some(serde_json::json!({ "moved": total.moved, "merged": total.merged }))).await
 }

@@ -195,6 +195,10 @@ pub struct MigrateContext {
 
 impl Payload for MigrateContext {
     const KIND: &'static str = "migrate_context";
+
+    fn unique_key(&self) -> Option<String> {
+        Some(self.source.to_string())
+    }
 }
 
 #[cfg(test)]

@@ -337,21 +337,30 @@ pub async fn cancel_all(databases: &Databases, repository: RepositoryId) -> Resu
     }
 }
 
-/// The notes of a repository's jobs lie in another database now.
+/// The notes of a repository's jobs lie in another database now. A few at a time, and without waiting for a job that is just
+/// being told of: what is left out is led on by the door at the old place, and found by the next round.
 #[tracing::instrument(level = "debug", name = "db.jobs.move_notes", skip_all)]
 pub async fn move_notes(databases: &Databases, repository: RepositoryId, database: &str) -> Result<u64> {
-    let mut conn = databases.acquire_tasks().await?;
-    let done = sqlx::query!(
-        "UPDATE okt_tasks.jobs SET database = $2
-          WHERE repository_id = $1 AND database IS NOT NULL AND database <> $2",
-        repository.uuid(),
-        database,
-    )
-    .execute(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
-    conn.done();
-    Ok(done.rows_affected())
+    let mut total = 0;
+    loop {
+        let mut conn = databases.acquire_tasks().await?;
+        let done = sqlx::query!(
+            "UPDATE okt_tasks.jobs SET database = $2
+              WHERE id = ANY (ARRAY(SELECT id FROM okt_tasks.jobs
+                                     WHERE repository_id = $1 AND database <> $2
+                                     LIMIT 1000 FOR UPDATE SKIP LOCKED))",
+            repository.uuid(),
+            database,
+        )
+        .execute(&mut *conn)
+        .await
+        .map_err(from_sqlx)?;
+        conn.done();
+        total += done.rows_affected();
+        if done.rows_affected() == 0 {
+            return Ok(total);
+        }
+    }
 }
 
 /// Gives back what dead processes hold, as every worker does every second, and what was silent for longer than `silence`;

@@ -176,7 +176,7 @@ pub async fn empty(
         target,
     );
     if held.fetch_all(&mut *conn).await.map_err(from_sqlx)?.len() < 2 {
-        return Ok(Emptied::default());
+        return Err(Error::NotFound("context"));
     }
     // Held by a statement of its own: the next one has to see the links of whoever we waited for.
     let batch = sqlx::query_scalar!(

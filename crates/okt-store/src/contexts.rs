@@ -16,9 +16,9 @@ pub struct NewContext {
     pub ontology_class: Option<String>,
 }
 
-/// A context with its number, held until the end of the transaction.
+/// A context with its number.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct Numbered {
     pub no: i64,
     pub context: Context,
     /// Whether another one is becoming a part of it.
@@ -82,9 +82,32 @@ pub async fn count(conn: &mut PgConnection, repository: RepositoryId) -> Result<
     .map_err(from_sqlx)
 }
 
-/// The context of this label, whatever its case; nobody files anything new there until the end of the transaction.
+/// Nobody files anything new under these labels, whatever their case, until the end of the transaction.
 #[tracing::instrument(level = "debug", name = "db.contexts.hold", skip_all)]
-pub async fn hold(conn: &mut PgConnection, repository: RepositoryId, label: &str) -> Result<Option<Held>> {
+pub async fn hold(conn: &mut PgConnection, repository: RepositoryId, labels: &[&str]) -> Result<()> {
+    let keys: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
+    // In the one order in which they are held anywhere, or two would wait for each other.
+    sqlx::query!(
+        "SELECT no FROM okt_repository.contexts
+          WHERE repository_id = $1 AND lower(label) = ANY (SELECT lower(l) FROM unnest($2::text[]) AS l)
+          ORDER BY no FOR UPDATE",
+        repository.uuid(),
+        &keys,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// The context of this label, whatever its case. Whoever wants to rely on it holds it first, by a statement of its own: only
+/// the next one sees what was done by whom it waited for.
+#[tracing::instrument(level = "debug", name = "db.contexts.find", skip_all)]
+pub async fn find(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    label: &str,
+) -> Result<Option<Numbered>> {
     let row = sqlx::query!(
         r#"SELECT c.no, c.label, c.description, c.ontology_class, c.concept_count,
                   (SELECT t.label FROM okt_repository.contexts t
@@ -92,15 +115,14 @@ pub async fn hold(conn: &mut PgConnection, repository: RepositoryId, label: &str
                   EXISTS (SELECT FROM okt_repository.contexts s
                            WHERE s.repository_id = $1 AND s.merging_into = c.no) AS "receives!"
              FROM okt_repository.contexts c
-            WHERE c.repository_id = $1 AND lower(c.label) = lower($2)
-              FOR UPDATE OF c"#,
+            WHERE c.repository_id = $1 AND lower(c.label) = lower($2)"#,
         repository.uuid(),
         label,
     )
     .fetch_optional(conn)
     .await
     .map_err(from_sqlx)?;
-    Ok(row.map(|row| Held {
+    Ok(row.map(|row| Numbered {
         no: row.no,
         context: Context {
             label: row.label,
@@ -111,6 +133,19 @@ pub async fn hold(conn: &mut PgConnection, repository: RepositoryId, label: &str
         },
         receives: row.receives,
     }))
+}
+
+/// How many concepts are filed there; `None` when there is no such context.
+#[tracing::instrument(level = "debug", name = "db.contexts.size", skip_all)]
+pub async fn size(conn: &mut PgConnection, repository: RepositoryId, no: i64) -> Result<Option<i64>> {
+    sqlx::query_scalar!(
+        "SELECT concept_count FROM okt_repository.contexts WHERE repository_id = $1 AND no = $2",
+        repository.uuid(),
+        no,
+    )
+    .fetch_optional(conn)
+    .await
+    .map_err(from_sqlx)
 }
 
 /// Changes what is given; false when there is no such context.

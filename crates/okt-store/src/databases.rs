@@ -89,9 +89,18 @@ impl Databases {
     /// Opens the pools for each purpose, sharing out what the servers allow.
     pub async fn open(config: &Config, purposes: &[Purpose]) -> Result<Vec<Self>> {
         let places = places(config)?;
-        let mut limits = BTreeMap::new();
+        let (mut limits, mut homes) = (BTreeMap::new(), BTreeMap::new());
         for (name, place) in &places {
             await_server(name, &place.options).await?;
+            if place.schemas.contains(&Schema::Repository)
+                && let Some(twin) = homes.insert(identity(place).await?, name.clone())
+            {
+                // Moving a repository from the one to the other would remove what it has just copied.
+                return Err(Error::Operator(format!(
+                    "databases.{twin} and databases.{name} are the same database; leave the url of one of them empty, \
+                     and it is another name for default"
+                )));
+            }
             let neighbours = places.values().filter(|other| other.server() == place.server()).count();
             let share = share(name, place, neighbours, purposes).await?;
             limits.insert(name.clone(), place.database.max_conns.min(share));
@@ -242,10 +251,13 @@ impl Databases {
         Listener::open(self.named(&self.tasks)?.options(), channels).await
     }
 
-    /// Takes a lock of the installation for as long as the connection lives; `None` when somebody else has it.
-    pub async fn take_alone(&self, key: i64) -> Result<Option<Listener>> {
+    /// Nobody else moves a repository or cleans up after it for as long as this connection lives; `None` when somebody
+    /// does so right now.
+    pub async fn take_alone(&self, repository: RepositoryId) -> Result<Option<Listener>> {
         let mut held = Listener::open(self.system().options(), &[]).await?;
-        Ok(if held.try_lock(key).await? { Some(held) } else { None })
+        // The end of an id is its random part.
+        let (_, tail) = repository.uuid().as_u64_pair();
+        Ok(if held.try_lock(tail.cast_signed()).await? { Some(held) } else { None })
     }
 
     /// Listens to the notes of a database that may hold repositories.
@@ -308,6 +320,20 @@ fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit
         Purpose::Api | Purpose::Worker => options,
     };
     Pool::new(options, SERVICE_ROLE, limit, database.acquire_timeout.duration()).map_err(from_sqlx)
+}
+
+/// What tells a database from all others, whatever the address that leads to it.
+async fn identity(place: &Place) -> Result<(i64, i64)> {
+    let mut conn = connect(&place.options).await?;
+    let row = sqlx::query!(
+        r#"SELECT (SELECT system_identifier FROM pg_control_system()) AS "server!", d.oid::bigint AS "database!"
+             FROM pg_database d WHERE d.datname = current_database()"#
+    )
+    .fetch_one(&mut conn)
+    .await
+    .map_err(from_sqlx)?;
+    conn.close().await.map_err(from_sqlx)?;
+    Ok((row.server, row.database))
 }
 
 /// How many connections a pool of this process on this server may hold, where it has as many `neighbours` for each of

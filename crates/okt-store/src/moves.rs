@@ -7,19 +7,33 @@ use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 use crate::databases::Databases;
 use crate::error::from_sqlx;
 
-/// Every table with rows of repositories, but for that of the doors. A test compares it with the catalogue.
-pub const TABLES: [&str; 5] = ["counters", "outbox", "contexts", "concepts", "fact_concepts"];
+/// A table with rows of repositories, and its key after the repository.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    pub name: &'static str,
+    key: &'static str,
+}
+
+/// All of them, but for that of the doors. A test compares them with the catalogue.
+pub const TABLES: [Table; 5] = [
+    Table { name: "counters", key: "name" },
+    Table { name: "outbox", key: "job_id" },
+    Table { name: "contexts", key: "no" },
+    Table { name: "concepts", key: "id" },
+    Table { name: "fact_concepts", key: "concept_no, fact_no" },
+];
 
 /// Copies the rows of one table, with their numbers; returns how many. Nobody may write to the repository meanwhile, and
 /// the table must be empty of it at the other end.
-#[tracing::instrument(level = "debug", name = "db.moves.copy", skip_all, fields(repository.id = %repository, table))]
+#[tracing::instrument(level = "debug", name = "db.moves.copy", skip_all, fields(repository.id = %repository, table = table.name))]
 pub async fn copy(
     databases: &Databases,
     repository: RepositoryId,
-    table: &str,
+    table: Table,
     from: &str,
     to: &str,
 ) -> Result<u64> {
+    let table = table.name;
     let (mut source, mut target) =
         (databases.begin_behind(from, repository).await?, databases.begin_behind(to, repository).await?);
     for conn in [&mut source, &mut target] {
@@ -56,25 +70,27 @@ pub async fn copy(
         };
     }
     drop(rows);
+    // It has nothing more to do, and the other end may take long enough for it to be cut off.
+    source.commit().await?;
     let sent = incoming.finish().await.map_err(from_sqlx)?;
     let insert = format!(
         "INSERT INTO okt_repository.{table} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM incoming"
     );
     execute(&mut target, &insert).await?;
     raise_numbers(&mut target, repository, table).await?;
-    source.commit().await?;
     target.commit().await?;
     Ok(sent)
 }
 
 /// What the rows of a table look like, in a number and a sum: two databases with the same have the same rows.
-#[tracing::instrument(level = "debug", name = "db.moves.digest", skip_all, fields(repository.id = %repository, table))]
+#[tracing::instrument(level = "debug", name = "db.moves.digest", skip_all, fields(repository.id = %repository, table = table.name))]
 pub async fn digest(
     databases: &Databases,
     repository: RepositoryId,
-    table: &str,
+    table: Table,
     database: &str,
 ) -> Result<(i64, String)> {
+    let table = table.name;
     let mut tx = databases.begin_behind(database, repository).await?;
     for setting in ["statement_timeout = 0", "TimeZone = 'UTC'", "DateStyle = 'ISO'"] {
         execute(&mut tx, &format!("SET LOCAL {setting}")).await?;
@@ -90,26 +106,55 @@ pub async fn digest(
     Ok((row.try_get(0).map_err(from_sqlx)?, row.try_get(1).map_err(from_sqlx)?))
 }
 
-/// Removes at most `limit` rows of a repository from a table; returns how many. For where it does not live.
-#[tracing::instrument(level = "debug", name = "db.moves.remove", skip_all, fields(repository.id = %repository, table))]
+/// Removes at most `limit` rows of a repository from a table where it has lived; returns how many. Does nothing where the
+/// door does not say that it lives elsewhere or nowhere.
+#[tracing::instrument(level = "debug", name = "db.moves.remove", skip_all, fields(repository.id = %repository, table = table.name))]
 pub async fn remove(
     databases: &Databases,
     repository: RepositoryId,
-    table: &str,
+    table: Table,
     database: &str,
     limit: i64,
 ) -> Result<u64> {
     let mut tx = databases.begin_behind(database, repository).await?;
+    // As long as this lasts nobody can close the door for another reason, and nobody can open it.
+    let gone = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_repository.closed
+                           WHERE repository_id = $1 AND why IN ('moved', 'deleted') FOR SHARE) AS "gone!""#,
+        repository.uuid(),
+    );
+    let gone = gone.fetch_one(&mut *tx).await.map_err(from_sqlx)?;
+    let count = if gone { delete(&mut tx, repository, table, limit).await? } else { 0 };
+    tx.commit().await?;
+    Ok(count)
+}
+
+/// Removes what an earlier try to move a repository has left where it is being moved to; returns how many rows.
+#[tracing::instrument(level = "debug", name = "db.moves.clear", skip_all, fields(repository.id = %repository, table = table.name))]
+pub async fn clear(
+    databases: &Databases,
+    repository: RepositoryId,
+    table: Table,
+    database: &str,
+    limit: i64,
+) -> Result<u64> {
+    let mut tx = databases.begin_behind(database, repository).await?;
+    let count = delete(&mut tx, repository, table, limit).await?;
+    tx.commit().await?;
+    Ok(count)
+}
+
+/// In the order of the key, so that a batch does not wade through what those before it have left.
+async fn delete(conn: &mut PgConnection, repository: RepositoryId, table: Table, limit: i64) -> Result<u64> {
+    let Table { name, key } = table;
     // A repository is in one part of a table that has parts, so the place of a row says which one it is.
     let delete = format!(
-        "DELETE FROM okt_repository.{table}
+        "DELETE FROM okt_repository.{name}
           WHERE repository_id = $1
-            AND ctid = ANY (ARRAY(SELECT ctid FROM okt_repository.{table} WHERE repository_id = $1 LIMIT $2))"
+            AND ctid = ANY (ARRAY(SELECT ctid FROM okt_repository.{name} WHERE repository_id = $1 ORDER BY {key} LIMIT $2))"
     );
-    let done = sqlx::query(AssertSqlSafe(delete)).bind(repository.uuid()).bind(limit).execute(&mut *tx).await;
-    let done = done.map_err(from_sqlx)?;
-    tx.commit().await?;
-    Ok(done.rows_affected())
+    let done = sqlx::query(AssertSqlSafe(delete)).bind(repository.uuid()).bind(limit).execute(conn).await;
+    Ok(done.map_err(from_sqlx)?.rows_affected())
 }
 
 /// The next number that is given out here comes after those that were brought along.

@@ -39,18 +39,25 @@ pub struct Untidy {
     pub database: String,
     pub deleted: bool,
     pub moving_to: Option<String>,
+    pub since: DateTime<Utc>,
     /// In seconds.
     pub age: f64,
 }
 
-/// Until the end of the transaction nobody else decides whether theirs is the first; says whether it would be.
+/// Until the end of the transaction nobody else decides whether theirs is the first; says whether it would be. One that
+/// somebody is just making counts, one that was never finished does not.
 #[tracing::instrument(level = "debug", name = "db.repositories.lock_first", skip_all)]
 pub async fn lock_first(conn: &mut PgConnection) -> Result<bool> {
     sqlx::query!(r#"SELECT pg_advisory_xact_lock($1) AS "locked: ()""#, FIRST_LOCK)
         .fetch_one(&mut *conn)
         .await
         .map_err(from_sqlx)?;
-    let none = sqlx::query_scalar!(r#"SELECT NOT EXISTS (SELECT FROM okt_system.repositories) AS "none!""#);
+    let none = sqlx::query_scalar!(
+        r#"SELECT NOT EXISTS (
+               SELECT FROM okt_system.repositories
+                WHERE state IN ('active', 'deleted')
+                   OR state = 'creating' AND untidy_since > clock_timestamp() - interval '2 minutes') AS "none!""#
+    );
     none.fetch_one(conn).await.map_err(from_sqlx)
 }
 
@@ -61,7 +68,7 @@ pub async fn insert(conn: &mut PgConnection, new: &NewRepository<'_>) -> Result<
         "INSERT INTO okt_system.repositories
                 (id, name, slug, description, database, tier, preset, owner_id, state, untidy_since)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'creating', clock_timestamp())
-         ON CONFLICT (slug) WHERE state <> 'deleted' DO NOTHING",
+         ON CONFLICT (slug) WHERE state IN ('creating', 'active') DO NOTHING",
         new.id.uuid(),
         new.name,
         new.slug.as_str(),
@@ -93,11 +100,22 @@ pub async fn activate(conn: &mut PgConnection, id: RepositoryId) -> Result<Optio
     row.map(Repository::try_from).transpose()
 }
 
-/// Gives up one that was never finished, so that its slug is free.
+/// Gives up what was begun under this slug and never finished; false when there is nothing of that kind.
+#[tracing::instrument(level = "debug", name = "db.repositories.abandon_stale", skip_all)]
+pub async fn abandon_stale(conn: &mut PgConnection, slug: &Slug) -> Result<bool> {
+    let done = sqlx::query!(
+        "UPDATE okt_system.repositories SET state = 'abandoned'
+          WHERE slug = $1 AND state = 'creating' AND untidy_since < clock_timestamp() - interval '2 minutes'",
+        slug.as_str(),
+    );
+    Ok(done.execute(conn).await.map_err(from_sqlx)?.rows_affected() == 1)
+}
+
+/// Gives up one that could not be finished, so that its slug is free.
 #[tracing::instrument(level = "debug", name = "db.repositories.abandon", skip_all, fields(repository.id = %id))]
 pub async fn abandon(conn: &mut PgConnection, id: RepositoryId) -> Result<()> {
     let done = sqlx::query!(
-        "UPDATE okt_system.repositories SET state = 'deleted' WHERE id = $1 AND state = 'creating'",
+        "UPDATE okt_system.repositories SET state = 'abandoned' WHERE id = $1 AND state = 'creating'",
         id.uuid(),
     );
     done.execute(conn).await.map_err(from_sqlx)?;
@@ -124,7 +142,7 @@ pub async fn locate(conn: &mut PgConnection, named: &str) -> Result<Option<Locat
     let id = named.parse::<Uuid>().ok();
     let row = sqlx::query!(
         "SELECT id, database FROM okt_system.repositories
-          WHERE id = coalesce($1, (SELECT s.id FROM okt_system.repositories s WHERE s.slug = $2 AND s.state <> 'deleted'))
+          WHERE id = coalesce($1, (SELECT s.id FROM okt_system.repositories s WHERE s.slug = $2 AND s.state IN ('creating', 'active')))
             AND state = 'active'",
         id,
         if id.is_none() { Some(named) } else { None },
@@ -202,7 +220,7 @@ pub async fn update(
 pub async fn give_ownerless(conn: &mut PgConnection, owner: UserId) -> Result<Option<RepositoryId>> {
     let row = sqlx::query!(
         "UPDATE okt_system.repositories SET owner_id = $1
-          WHERE id = (SELECT id FROM okt_system.repositories WHERE owner_id IS NULL AND state = 'active' LIMIT 1)
+          WHERE id = (SELECT id FROM okt_system.repositories WHERE owner_id IS NULL AND state IN ('creating', 'active') LIMIT 1)
          RETURNING id",
         owner.uuid(),
     )
@@ -274,13 +292,13 @@ pub async fn mark_settled(conn: &mut PgConnection, id: RepositoryId) -> Result<(
     Ok(())
 }
 
-/// Those that were untidy for longer than `age_s` seconds, the longest first. One that was never finished counts as
-/// deleted from then on.
+/// Those that were untidy for longer than `age_s` seconds, the longest first. What is not finished by then is given up.
 #[tracing::instrument(level = "debug", name = "db.repositories.list_untidy", skip_all)]
 pub async fn list_untidy(conn: &mut PgConnection, age_s: f64, limit: i64) -> Result<Vec<RepositoryId>> {
     sqlx::query!(
-        "UPDATE okt_system.repositories SET state = 'deleted'
-          WHERE state = 'creating' AND untidy_since < clock_timestamp() - interval '1 hour'"
+        "UPDATE okt_system.repositories SET state = 'abandoned'
+          WHERE state = 'creating' AND untidy_since < clock_timestamp() - $1::float8 * interval '1 second'",
+        age_s,
     )
     .execute(&mut *conn)
     .await
@@ -302,7 +320,7 @@ pub async fn list_untidy(conn: &mut PgConnection, age_s: f64, limit: i64) -> Res
 #[tracing::instrument(level = "debug", name = "db.repositories.find_untidy", skip_all, fields(repository.id = %id))]
 pub async fn find_untidy(conn: &mut PgConnection, id: RepositoryId) -> Result<Option<Untidy>> {
     let row = sqlx::query!(
-        r#"SELECT database, state = 'deleted' AS "deleted!", moving_to,
+        r#"SELECT database, state <> 'active' AS "deleted!", moving_to, untidy_since AS "since!",
                   extract(epoch FROM clock_timestamp() - untidy_since)::float8 AS "age!"
              FROM okt_system.repositories
             WHERE id = $1 AND untidy_since IS NOT NULL AND state <> 'creating'"#,
@@ -316,27 +334,33 @@ pub async fn find_untidy(conn: &mut PgConnection, id: RepositoryId) -> Result<Op
         database: row.database,
         deleted: row.deleted,
         moving_to: row.moving_to,
+        since: row.since,
         age: row.age,
     }))
 }
 
-/// Nothing of it lies where it does not belong, unless it was moved again since it was looked at. Of one that was deleted
-/// only its id is left.
+/// Nothing of it lies where it does not belong, unless something happened since it was looked at. Of one that was deleted
+/// the words go as well, and of one that was never finished everything.
 #[tracing::instrument(level = "debug", name = "db.repositories.mark_tidy", skip_all, fields(repository.id = %untidy.id))]
 pub async fn mark_tidy(conn: &mut PgConnection, untidy: &Untidy) -> Result<()> {
     sqlx::query!(
-        "UPDATE okt_system.repositories
+        "WITH abandoned AS (
+             DELETE FROM okt_system.repositories WHERE id = $1 AND state = 'abandoned' AND untidy_since = $2),
+         settings AS (
+             DELETE FROM okt_system.repository_settings s
+              USING okt_system.repositories r
+              WHERE s.repository_id = $1 AND r.id = $1 AND r.state = 'deleted')
+         UPDATE okt_system.repositories
             SET untidy_since = NULL,
                 name = CASE WHEN state = 'deleted' THEN '' ELSE name END,
                 slug = CASE WHEN state = 'deleted' THEN '' ELSE slug END,
                 description = CASE WHEN state = 'deleted' THEN '' ELSE description END,
                 owner_id = CASE WHEN state = 'deleted' THEN NULL ELSE owner_id END
-          WHERE id = $1 AND moving_to IS NULL AND database = $2 AND (state = 'deleted') = $3",
+          WHERE id = $1 AND moving_to IS NULL AND untidy_since = $2 AND state IN ('active', 'deleted')",
         untidy.id.uuid(),
-        untidy.database,
-        untidy.deleted,
+        untidy.since,
     )
-    .execute(&mut *conn)
+    .execute(conn)
     .await
     .map_err(from_sqlx)?;
     Ok(())

@@ -49,9 +49,11 @@ async fn select(
         locked.fetch_optional(&mut *conn).await.map_err(from_sqlx)?;
     }
     let row = sqlx::query!(
-        "SELECT search, resolution, auto_contribute, registry_id, push_level, allowed_models,
-                accepted_promptset_hashes, monthly_usd, refinement, summarization, synthesis, image_extraction
-           FROM okt_system.repository_settings WHERE repository_id = $1",
+        "SELECT s.search, s.resolution, s.auto_contribute, s.registry_id, s.push_level, s.allowed_models,
+                s.accepted_promptset_hashes, s.monthly_usd, s.refinement, s.summarization, s.synthesis, s.image_extraction
+           FROM okt_system.repository_settings s
+           JOIN okt_system.repositories r ON r.id = s.repository_id AND r.state = 'active'
+          WHERE s.repository_id = $1",
         repository.uuid(),
     )
     .fetch_optional(conn)

@@ -10,9 +10,9 @@ CREATE TABLE okt_system.repositories (
     preset       text        NOT NULL,
     -- Null for the starter repository until somebody is there to have it.
     owner_id     uuid        REFERENCES okt_system.users ON DELETE SET NULL,
-    -- Only an active one can be seen. One that was deleted leaves this row without its words, so that its id is never
-    -- taken for that of another and nobody takes the installation for a fresh one.
-    state        text        NOT NULL CHECK (state IN ('creating', 'active', 'deleted')),
+    -- Only an active one can be seen. One that was deleted leaves this row without its words, so that nobody takes the
+    -- installation for a fresh one; one that was never finished leaves nothing.
+    state        text        NOT NULL CHECK (state IN ('creating', 'active', 'deleted', 'abandoned')),
     -- Where somebody is moving it.
     moving_to    text,
     -- Since when rows of it may lie where they do not belong: it is being made, it moved away, or it was deleted.
@@ -20,7 +20,7 @@ CREATE TABLE okt_system.repositories (
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-CREATE UNIQUE INDEX repositories_slug_key ON okt_system.repositories (slug) WHERE state <> 'deleted';
+CREATE UNIQUE INDEX repositories_slug_key ON okt_system.repositories (slug) WHERE state IN ('creating', 'active');
 CREATE INDEX repositories_active_idx ON okt_system.repositories (id) WHERE state = 'active';
 CREATE INDEX repositories_owner_id_idx ON okt_system.repositories (owner_id);
 CREATE INDEX repositories_untidy_idx ON okt_system.repositories (untidy_since) WHERE untidy_since IS NOT NULL;
@@ -44,9 +44,3 @@ CREATE TABLE okt_system.repository_settings (
     synthesis                 boolean,
     image_extraction          boolean
 );
-
--- The members of a repository in the order of their ids.
-CREATE INDEX role_assignments_member_idx ON okt_system.role_assignments (domain, user_id);
-
-CREATE INDEX api_keys_repository_id_idx ON okt_system.api_keys (repository_id)
-    WHERE repository_id IS NOT NULL AND revoked_at IS NULL;

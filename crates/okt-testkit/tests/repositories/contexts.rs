@@ -76,7 +76,7 @@ async fn labels_are_unique_whatever_their_case_and_built_in_ones_stay_as_they_ar
     );
     assert_eq!(put(&house, id, "Disease", &json!({"description": "x"})).await.problem(), "conflict");
     assert_eq!(put(&house, id, "Nothing", &json!({"description": "x"})).await.status, 404);
-    for label in ["", " ", "a\nb", &"l".repeat(101)] {
+    for label in ["", " ", ".", "..", "a\nb", &"l".repeat(101)] {
         assert_eq!(add(&house, id, label).await.status, 422, "{label:?}");
     }
     // Another repository's are its own.
@@ -158,6 +158,46 @@ async fn a_migration_needs_two_contexts() {
     assert_eq!(ask("Nothing", "Disease").await, 404);
     assert_eq!(ask("Disease", "Nothing").await, 422);
     assert_eq!(ask("Disease", "DISEASE").await, 422);
+}
+
+/// The job is cancelled or given up: the context is not stranded.
+#[tokio::test]
+async fn a_migration_whose_job_was_cancelled_is_asked_for_again() {
+    let house = House::new().await;
+    let id = house.repository().await;
+    file(&house, id, "Varroosis", "Disease").await;
+    let address = path(id, "settings/contexts/Disease/migrate");
+    let first = house.send(&house.ada, Method::POST, &address, &json!({"target": "Drug"})).await.json();
+    // It is carried to the queue by hand, and cancelled there.
+    let worker = house.worker_for(okt_queue::Kinds::default()).await;
+    house.until("default", "SELECT count(*) FROM okt_tasks.jobs", 1).await;
+    worker.stop().await;
+    let cancel = path(id, &format!("jobs/{}/cancel", first["job_id"].as_str().unwrap()));
+    assert_eq!(house.send(&house.ada, Method::POST, &cancel, &json!({})).await.status, 202);
+    let again = house.send(&house.ada, Method::POST, &address, &json!({"target": "drug"})).await;
+    assert_eq!(again.status, 202, "{again:?}");
+    let worker = house.worker().await;
+    house.until("default", "SELECT count(*) FROM okt_repository.contexts WHERE label = 'Disease'", 0).await;
+    worker.stop().await;
+    assert_eq!(shown(&house, id, "Drug").await.unwrap()["concept_count"], 1);
+}
+
+/// What one who waited for a context decides is decided by how it is then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_context_that_is_about_to_receive_another_is_not_deleted() {
+    let house = House::new().await;
+    for _ in 0..15 {
+        let id = house.repository().await;
+        let (merge, gone) =
+            (path(id, "settings/contexts/Drug/migrate"), path(id, "settings/contexts/Disease"));
+        let body = json!({"target": "Disease"});
+        let (merged, deleted) = tokio::join!(
+            house.send(&house.ada, Method::POST, &merge, &body),
+            house.delete(&house.ada, &gone)
+        );
+        let both = (merged.status.as_u16(), deleted.status.as_u16());
+        assert!([(202, 409), (422, 204)].contains(&both), "{both:?}");
+    }
 }
 
 /// Crosswise, at once: one wins, and nobody waits for ever.

@@ -219,6 +219,21 @@ async fn a_repository_whose_home_is_away_is_not_there() {
     assert_eq!(house.create(&house.admin, &body).await.status, 201);
 }
 
+/// Whoever made it was cut off: its slug is free again soon.
+#[tokio::test]
+async fn a_slug_is_not_held_by_what_was_never_finished() {
+    let house = House::new().await;
+    let id = house.repository().await;
+    let body = json!({"name": "n", "slug": "bees"});
+    for (age, status) in [("1 minute", 409), ("3 minutes", 201)] {
+        let cut = format!(
+            "UPDATE okt_system.repositories SET state = 'creating', untidy_since = now() - interval '{age}' WHERE id = '{id}'"
+        );
+        okt_testkit::accounts::sql(&house.service, &cut).await;
+        assert_eq!(house.create(&house.ada, &body).await.status, status, "{age}");
+    }
+}
+
 #[tokio::test]
 async fn the_same_key_makes_a_repository_once() {
     let house = House::new().await;

@@ -320,6 +320,71 @@ async fn move_again(house: &House, name: &str, to: &str) {
     panic!("the lock is never given back");
 }
 
+/// Whatever goes wrong on the way, the repository is as it was.
+#[tokio::test]
+async fn a_move_that_fails_leaves_the_repository_open() {
+    let house = House::new().await;
+    let id = house.repository().await;
+    furnish(&house, id, "default").await;
+    let before = digests(&house, id, "default").await;
+    let mut second = house.second.connect().await;
+    okt_testkit::db::run(&mut second, "ALTER TABLE okt_repository.concepts ADD COLUMN novelty text").await;
+    let refused = move_to(&house, "bees", "second").await.unwrap_err().to_string();
+    assert!(refused.contains("okt migrate"), "{refused}");
+    assert_eq!(digests(&house, id, "default").await, before);
+    let added =
+        house.send(&house.ada, Method::POST, &path(id, "settings/contexts"), &json!({"label": "Hive"})).await;
+    assert_eq!(added.status, 201, "{added:?}");
+
+    // The other place is gone altogether: what was begun can still be given up.
+    okt_testkit::db::run(&mut second, "ALTER TABLE okt_repository.concepts DROP COLUMN novelty").await;
+    let app = house.service.api.app.clone();
+    let cut =
+        tokio::spawn(async move { app.move_repository(&Origin::service("test"), "bees", "second").await });
+    house.until("default", "SELECT count(*) FROM okt_repository.closed", 1).await;
+    cut.abort();
+    drop(cut.await);
+    okt_testkit::db::run(&mut second, "ALTER TABLE okt_repository.closed RENAME TO away").await;
+    move_again(&house, "bees", "default").await;
+    let added =
+        house.send(&house.ada, Method::POST, &path(id, "settings/contexts"), &json!({"label": "Comb"})).await;
+    assert_eq!(added.status, 201, "{added:?}");
+}
+
+/// Whoever removes what was left behind and whoever moves it once more keep out of each other's way.
+#[tokio::test]
+async fn nobody_moves_what_is_being_cleaned_up_and_nobody_removes_what_lives() {
+    let house = House::new().await;
+    let id = house.repository().await;
+    let databases = house.service.api.app.databases();
+    let alone = databases.take_alone(id.into()).await.unwrap().unwrap();
+    let refused = move_to(&house, "bees", "second").await.unwrap_err().to_string();
+    assert!(refused.contains("right now"), "{refused}");
+    drop(alone);
+    move_again(&house, "bees", "second").await;
+    for table in moves::TABLES {
+        assert_eq!(moves::remove(databases, id.into(), table, "second", 100).await.unwrap(), 0);
+    }
+    assert!(house.count("second", &rows(id)).await > 90);
+    let contexts = moves::TABLES.into_iter().find(|table| table.name == "contexts").unwrap();
+    assert_eq!(
+        moves::remove(databases, id.into(), contexts, "default", 100).await.unwrap(),
+        100,
+        "it has moved away from there"
+    );
+}
+
+/// By whatever address: what is copied from a place to itself would be removed.
+#[tokio::test]
+async fn two_names_with_addresses_of_one_database_are_refused() {
+    let database = okt_testkit::db::TestDatabase::migrated().await;
+    let twin = database.url().replace("127.0.0.1", "localhost");
+    let config = database.config(&[("SVC__DATABASES__TWIN__URL", &twin)]);
+    let refused =
+        okt_store::Databases::open(&config, &[okt_store::Purpose::Api]).await.err().unwrap().to_string();
+    assert!(refused.contains("are the same database"), "{refused}");
+}
+
 #[tokio::test]
 async fn a_move_goes_only_where_repositories_may_live() {
     let house = House::new().await;
@@ -361,7 +426,7 @@ async fn every_table_with_rows_of_repositories_is_moved() {
     .fetch_all(&mut conn)
     .await
     .unwrap();
-    let mut listed = moves::TABLES.map(str::to_owned);
+    let mut listed = moves::TABLES.map(|table| table.name.to_owned());
     listed.sort();
     assert_eq!(tables, listed);
 }

@@ -71,3 +71,23 @@ async fn it_can_be_switched_off_and_comes_only_to_an_empty_table() {
     service.api.app.bootstrap().await.unwrap();
     assert_eq!(count(&service, ALL).await, 0);
 }
+
+/// Somebody registers while the starter is still being furnished, or it never was.
+#[tokio::test]
+async fn a_starter_that_was_cut_off_is_made_by_the_next_boot_and_found_by_its_owner() {
+    let service = TestService::product(&[]).await;
+    okt_testkit::accounts::repository(&service).await;
+    let creating = "UPDATE okt_system.repositories SET state = 'creating', untidy_since = now()";
+    sql(&service, creating).await;
+    service.api.app.bootstrap().await.unwrap();
+    assert_eq!(count(&service, ALL).await, 0, "somebody is just making it");
+    let admin = register(&service, "admin").await;
+    let owned = format!("SELECT count(*) FROM okt_system.repositories WHERE owner_id = '{}'", admin.id);
+    assert_eq!(count(&service, &owned).await, 1);
+    let told =
+        "SELECT count(*) FROM okt_system.audit WHERE action = 'role.assigned' AND repository_id IS NOT NULL";
+    assert_eq!(count(&service, told).await, 1);
+    sql(&service, "UPDATE okt_system.repositories SET untidy_since = now() - interval '3 minutes'").await;
+    service.api.app.bootstrap().await.unwrap();
+    assert_eq!(count(&service, ALL).await, 1);
+}

@@ -154,10 +154,34 @@ async fn a_list_does_not_wait_for_a_database_that_is_away() {
     let house = House::new().await;
     house.make(&house.admin, &json!({"name": "Here"})).await;
     house.make(&house.admin, &json!({"name": "There", "database": "second"})).await;
-    let away = "ALTER FUNCTION okt_repository.counters_of RENAME TO away";
-    okt_testkit::db::run(&mut house.second.connect().await, away).await;
+    // Whoever asks there waits.
+    let mut away = house.second.connect().await;
+    okt_testkit::db::run(&mut away, "BEGIN; LOCK TABLE okt_repository.counters IN ACCESS EXCLUSIVE MODE")
+        .await;
+    let asked = std::time::Instant::now();
     let list = house.get(&house.admin, REPOSITORIES).await.json();
+    assert!(asked.elapsed() < std::time::Duration::from_secs(2), "{:?}", asked.elapsed());
     assert_eq!(names(&list), ["There", "Here"]);
     assert_eq!(list["data"][0]["counts"], Value::Null);
     assert_eq!(list["data"][1]["counts"]["facts"], 0);
+}
+
+/// Neither the answers nor the limits tell a stranger which slugs are taken.
+#[tokio::test]
+async fn whoever_guesses_slugs_learns_nothing() {
+    let house = House::new().await;
+    house.repository().await;
+    let mut told = Vec::new();
+    for (name, slug) in [("eve", "bees"), ("mallory", "wasps")] {
+        let stranger = register(&house.service, name).await;
+        let mut statuses = Vec::new();
+        for _ in 0..70 {
+            statuses.push(house.get(&stranger, &format!("{REPOSITORIES}/{slug}")).await.status.as_u16());
+        }
+        told.push(statuses);
+    }
+    assert_eq!(told[0], told[1]);
+    assert!(told[0].contains(&429), "{:?}", told[0]);
+    let seen = house.get(&house.ada, &format!("{REPOSITORIES}/bees/audit")).await.text;
+    assert!(!seen.contains("request.denied"), "strangers are nobody's business here: {seen}");
 }
