@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-const PROGRAMS: &[&str] = &["okt-bench", "okt-bench-queue"];
+const PROGRAMS: &[&str] = &["okt-bench", "okt-bench-queue", "okt-bench-repositories"];
 
 pub fn run() -> anyhow::Result<()> {
     // These alone: optimising a whole program is slow, and nobody measures the others.

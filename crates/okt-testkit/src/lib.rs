@@ -16,3 +16,4 @@ pub mod oauth;
 pub mod process;
 pub mod served;
 pub mod soak;
+pub mod tenants;

@@ -1,0 +1,32 @@
+//! What a million repositories cost whoever looks at a few: listing, opening and being let in against the same with a
+//! thousand, by the clock, and the plans of the statements behind them. Built and run in release: `cargo xtask bench`.
+//!
+//! Both installations lie on the server for tests and are asked in turns. An argument is another number than a million.
+
+use anyhow::ensure;
+use okt_testkit::tenants::{Installation, compare};
+
+const FEW: u32 = 1_000;
+const MANY: u32 = 1_000_000;
+const SAMPLES: usize = 400;
+/// What has to be reached.
+const LIMIT: f64 = 1.3;
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "figures are what it is for")]
+async fn main() -> anyhow::Result<()> {
+    let many = std::env::args().nth(1).map_or(Ok(MANY), |text| text.parse())?;
+    let started = std::time::Instant::now();
+    let (small, large) = (Installation::of(FEW).await, Installation::of(many).await);
+    println!("{FEW} and {many} repositories loaded in {:.0} s", started.elapsed().as_secs_f64());
+    let (few_plans, many_plans) = (small.plans().await, large.plans().await);
+    let figures = compare(&small, &large, SAMPLES).await;
+    for figure in &figures {
+        println!("{figure} (limit {LIMIT})");
+    }
+    ensure!(few_plans == many_plans, "with {FEW}:\n{few_plans}\nwith {many}:\n{many_plans}");
+    println!("the plans are the same");
+    let worst = figures.iter().map(okt_testkit::tenants::Figure::ratio).fold(0.0, f64::max);
+    ensure!(worst <= LIMIT, "{worst:.2} is more than {LIMIT}");
+    Ok(())
+}
