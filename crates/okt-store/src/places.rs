@@ -51,7 +51,8 @@ pub fn connect_options(database: &Database) -> Result<PgConnectOptions> {
 }
 
 /// The places of this configuration, each under its first name. A name without an address of its own shares the
-/// place of `default`; two names with addresses are two places, because their settings may differ.
+/// place of `default`; two names with addresses are two places, because their settings may differ. Repositories may live in
+/// only one of those that lead to the same database, see [`crate::Databases::open`].
 pub(crate) fn places(config: &Config) -> Result<BTreeMap<String, Place>> {
     let mut places: BTreeMap<String, Place> = BTreeMap::new();
     let (alone, sharing): (Vec<_>, Vec<_>) =

@@ -145,11 +145,11 @@ async fn two_addresses_are_two_places_even_when_they_are_the_same() {
     let database = TestDatabase::migrated().await;
     let databases = open(
         &database,
-        &[("SVC__DATABASES__ARCHIVE__URL", database.url()), ("SVC__DATABASES__ARCHIVE__MAX_CONNS", "3")],
+        &[("SVC__DATABASES__TASKS__URL", database.url()), ("SVC__DATABASES__TASKS__MAX_CONNS", "3")],
     )
     .await;
     let limits: Vec<_> = databases.usage().map(|(name, usage)| (name, usage.limit == 3)).collect();
-    assert_eq!(limits, [("archive".into(), true), ("default".into(), false), ("tasks".into(), false)]);
+    assert_eq!(limits, [("default".into(), false), ("tasks".into(), true)]);
 }
 
 #[tokio::test]
