@@ -129,10 +129,10 @@ test('the keyboard is enough, and shows where it is', async (t) => {
   await page.keyboard.press('Enter')
   await allowButton(page).waitFor()
   assert.equal((await focused(page)).name, 'nothing', 'Enter decides nothing before one has chosen')
-  assert.deepEqual(await tabOrder(page), ['Not you?', 'Allow', 'Don’t allow'])
+  assert.deepEqual(await tabOrder(page), ['Not you?', 'In all my repositories, also later ones', 'Allow', 'Don’t allow'])
 
   await page.reload()
-  for (const name of ['Not you?', 'Allow']) {
+  for (const name of ['Not you?', 'In all my repositories, also later ones', 'Allow']) {
     await page.keyboard.press('Tab')
     assert.equal((await focused(page)).name, name)
   }
@@ -164,7 +164,8 @@ test('some repositories can be chosen, by keyboard too, and only those are given
   const shown = await page.getByRole('checkbox').evaluateAll((boxes) => boxes.map((box) => box.value))
   assert.deepEqual(shown.toSorted(), hopper.repositories.toSorted())
   await page.keyboard.press('Tab')
-  assert.deepEqual(await focused(page), { name: shown[0], visible: true })
+  // The newest first, by the name that its owner gave it.
+  assert.deepEqual(await focused(page), { name: `hopper’s repository ${shown.length} hopper-s-repository-${shown.length}`, visible: true })
   await page.keyboard.press('Space')
   await allowButton(page).click()
   assert.ok((await callback.answer()).searchParams.get('code'))

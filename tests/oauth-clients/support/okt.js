@@ -53,10 +53,12 @@ export async function somebody(name, repositories) {
   const person = { email: `${name}@example.org`, password: ada.password }
   const { user } = await ask('POST', '/api/v1/auth/register', { body: { ...person, name } })
   const { token } = await ask('POST', '/api/v1/auth/login', { body: ada })
-  const ids = Array.from({ length: repositories }, () => crypto.randomUUID())
-  for (const domain of ids) {
-    const role = { user_id: user.id, role: 'viewer', domain }
-    await ask('PUT', '/api/v1/admin/users/roles', { body: role, token })
+  const ids = []
+  for (let n = 1; n <= repositories; n++) {
+    const body = { name: `${name}’s repository ${n}` }
+    const { id } = await ask('POST', '/api/v1/repositories', { body, token })
+    await ask('PUT', `/api/v1/repositories/${id}/members`, { body: { user_id: user.id, role: 'viewer' }, token })
+    ids.push(id)
   }
   return { ...person, repositories: ids }
 }
