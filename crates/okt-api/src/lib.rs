@@ -22,6 +22,7 @@ mod registry;
 mod repositories;
 mod settings;
 mod sign_in;
+mod sources;
 mod streams;
 mod table;
 mod users;

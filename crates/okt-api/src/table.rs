@@ -8,9 +8,10 @@ use crate::jobs::{JOB_CANCEL, JOB_READ};
 use crate::members::{MEMBER_MANAGE, MEMBER_READ};
 use crate::repositories::{REPOSITORY_DELETE, REPOSITORY_READ, REPOSITORY_UPDATE, REPOSITORY_WRITE};
 use crate::settings::REPOSITORY_MANAGE;
+use crate::sources::SOURCE_PROVIDER_EXECUTE;
 use crate::{
     Api, admin, api_keys, audit, auth, contexts, docs, health, jobs, members, metrics, oauth, once, openapi,
-    presets, registry, repositories, settings, users,
+    presets, registry, repositories, settings, sources, users,
 };
 
 const AUDIT_READ: Permission = Permission::new(Object::Audit, Action::Read);
@@ -59,6 +60,7 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(Needs(JOB_READ), route!(jobs::list))
         .at(Needs(JOB_READ), route!(jobs::stats))
         .at(Needs(JOB_READ), route!(jobs::show))
+        .at(Needs(SOURCE_PROVIDER_EXECUTE), route!(sources::classify))
         .at(Public, route!(presets::list))
         .at(Authenticated, route!(repositories::list))
         .at(Needs(REPOSITORY_WRITE), once(&api.app, route!(repositories::create)))

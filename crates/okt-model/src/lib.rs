@@ -8,6 +8,7 @@ mod audit;
 mod error;
 mod id;
 mod job;
+mod locator;
 mod oauth;
 mod permission;
 mod repository;
@@ -21,6 +22,7 @@ pub use id::{
     TokenId, UserId,
 };
 pub use job::{Cost, Failure, Job, JobFilter, JobState, NewJob, Payload, Progress, Subject, Waiting};
+pub use locator::{Locator, ResourceType};
 pub use oauth::{OAuthClient, OAuthGrant, Scope, UnknownScope};
 pub use permission::{Action, Object, Permission, PermissionSet};
 pub use repository::{

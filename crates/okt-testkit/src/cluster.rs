@@ -13,15 +13,24 @@ pub struct Cluster {
     folder: TempDir,
     port: u16,
     user: Option<&'static str>,
+    /// Beyond those that every cluster of ours has.
+    settings: String,
 }
 
 impl Cluster {
     /// A new cluster, running.
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// As [`Self::start`], with these settings, such as `shared_buffers=1GB`.
+    pub fn start_with(settings: &[&str]) -> Self {
+        let settings: Vec<String> = settings.iter().map(|setting| format!(" -c {setting}")).collect();
+        let settings = settings.concat();
         let folder = tempfile::Builder::new().prefix("okt-cluster-").tempdir().expect("a temporary folder");
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))
             .expect("a folder of ours");
-        let cluster = Self { port: free_port(), user: unprivileged_user(folder.path()), folder };
+        let cluster = Self { port: free_port(), user: unprivileged_user(folder.path()), folder, settings };
         let data = cluster.data();
         cluster.must(
             "initdb",
@@ -38,8 +47,8 @@ impl Cluster {
     /// Starts the server again after [`Self::down`].
     pub fn up(&self) {
         let settings = format!(
-            "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories= -c fsync=off -c max_connections=60",
-            self.port
+            "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories= -c fsync=off -c max_connections=60{}",
+            self.port, self.settings
         );
         let log = self.folder.path().join("data/log").display().to_string();
         self.must("pg_ctl", &["-D", &self.data(), "-w", "-l", &log, "-o", &settings, "start"]);

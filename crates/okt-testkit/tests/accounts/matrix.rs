@@ -76,6 +76,7 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         ) => json!({}),
         ("POST", "/api/v1/users/me/api-keys") => json!({"name": "a key", "permissions": ["source:read"]}),
         ("PUT" | "DELETE", "/api/v1/admin/users/roles") => role,
+        ("POST", "/api/v1/sources/classify") => json!({"value": "10.1000/182"}),
         ("POST", "/api/v1/repositories") => json!({"name": "Another"}),
         ("PUT", "/api/v1/repositories/{repoID}") => json!({"name": "Renamed"}),
         ("PUT", "/api/v1/repositories/{repoID}/members") => json!({"user_id": about.user, "role": "editor"}),

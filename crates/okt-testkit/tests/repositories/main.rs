@@ -11,5 +11,6 @@ mod members;
 mod merging;
 mod moves;
 mod settings;
+mod sources;
 mod starter;
 mod visibility;
