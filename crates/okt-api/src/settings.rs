@@ -6,7 +6,7 @@ use axum::extract::State;
 use okt_app::{SeenSettings, SettingsChange};
 use okt_config::{ResolutionProvider, SearchProvider};
 use okt_http::{Json, Problem};
-use okt_model::{Action, Object, Permission, Stages};
+use okt_model::{Action, Error, Object, Permission, Stages};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -122,6 +122,8 @@ pub struct BudgetChange {
     #[serde(deserialize_with = "Option::deserialize")]
     #[schema(required, minimum = 0)]
     monthly_usd: Option<f64>,
+    /// What happens then: `pause` is all there is.
+    on_exceed: Option<String>,
 }
 
 /// What is left out stays as it is.
@@ -207,6 +209,9 @@ pub async fn budget(
     origin: Caught,
     Json(body): Json<BudgetChange>,
 ) -> Result<Json<SettingsView>, Problem> {
+    if body.on_exceed.is_some_and(|what| what != "pause") {
+        return Err(Error::invalid("on_exceed", "must be pause").into());
+    }
     changed(&api, &repository, origin, SettingsChange::Budget(body.monthly_usd)).await
 }
 

@@ -73,7 +73,7 @@ async fn each_part_is_changed_by_its_own_route_and_nothing_else_is() {
     let (a, b) = ("a".repeat(64), "B".repeat(64));
     let shown = put(&house, id, "promptsets", &json!({"accepted_promptset_hashes": [b, a, a]})).await;
     assert_eq!(shown["accepted_promptset_hashes"], json!([a, b.to_lowercase()]));
-    let shown = put(&house, id, "budget", &json!({"monthly_usd": 12.5})).await;
+    let shown = put(&house, id, "budget", &json!({"monthly_usd": 12.5, "on_exceed": "pause"})).await;
     assert_eq!(shown["budget"], json!({"monthly_usd": 12.5, "on_exceed": "pause"}));
     assert_eq!(
         put(&house, id, "budget", &json!({"monthly_usd": null})).await["budget"]["monthly_usd"],
