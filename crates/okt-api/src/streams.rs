@@ -212,13 +212,17 @@ impl Events {
             if self.watch.is_over() {
                 return None;
             }
+            // One timer for whatever is next: each takes room in every stream that waits.
+            let due = self.ends_at.min(self.check_at).min(self.alive_at);
             let woken = tokio::select! {
                 // What ends it comes first, however much there is to tell.
                 biased;
                 () = self.api.edge.closing() => Woken::End,
-                () = tokio::time::sleep_until(self.ends_at) => Woken::End,
-                () = tokio::time::sleep_until(self.check_at) => Woken::Check,
-                () = tokio::time::sleep_until(self.alive_at) => Woken::Alive,
+                () = tokio::time::sleep_until(due) => match due {
+                    _ if due == self.ends_at => Woken::End,
+                    _ if due == self.check_at => Woken::Check,
+                    _ => Woken::Alive,
+                },
                 () = self.watch.changed() => Woken::Changed,
             };
             let text = match woken {
