@@ -19,6 +19,7 @@ mod request;
 mod roles;
 mod seal;
 mod settings;
+mod sources;
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use okt_auth::Auth;
 use okt_config::Config;
 use okt_providers::GuardedClient;
 use okt_queue::Changes;
-use okt_store::Databases;
+use okt_store::{Blobs, Databases};
 use tokio::sync::Semaphore;
 
 use crate::seal::Seal;
@@ -43,6 +44,7 @@ pub use repositories::{RepositoryRequest, SeenRepository};
 pub use request::Origin;
 pub use roles::DomainPermissions;
 pub use settings::{SeenSettings, SettingsChange};
+pub use sources::{Accepted, SeenSource, Sentence, SourceContents, SourceRequest, Upload};
 
 /// How many documents of clients are read at once.
 const DOCUMENTS: usize = 8;
@@ -54,6 +56,7 @@ pub struct App(Arc<Inner>);
 struct Inner {
     config: Config,
     databases: Databases,
+    blobs: Blobs,
     auth: Auth,
     /// The way out; missing on a machine that trusts nobody.
     web: Option<GuardedClient>,
@@ -67,7 +70,7 @@ struct Inner {
 
 impl App {
     /// `secret` is the service's signing secret.
-    pub fn new(config: Config, databases: Databases, secret: &[u8]) -> Self {
+    pub fn new(config: Config, databases: Databases, blobs: Blobs, secret: &[u8]) -> Self {
         let answers = Seal::derive(secret, "okt idempotent answers v1");
         let auth = Auth::new(&config, databases.clone(), secret);
         let web = match GuardedClient::new(&config.providers.resolution.fetch.allow_private) {
@@ -79,7 +82,7 @@ impl App {
             }
         };
         let (documents, changes) = (Semaphore::new(DOCUMENTS), Changes::default());
-        Self(Arc::new(Inner { config, databases, auth, web, documents, answers, changes }))
+        Self(Arc::new(Inner { config, databases, blobs, auth, web, documents, answers, changes }))
     }
 
     pub fn config(&self) -> &Config {
@@ -92,6 +95,10 @@ impl App {
 
     pub fn auth(&self) -> &Auth {
         &self.0.auth
+    }
+
+    fn blobs(&self) -> &Blobs {
+        &self.0.blobs
     }
 
     fn web(&self) -> Option<&GuardedClient> {

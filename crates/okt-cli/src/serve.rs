@@ -12,7 +12,7 @@ use okt_app::App;
 use okt_config::{Config, Loaded, Mode};
 use okt_http::{Edge, Served};
 use okt_queue::Worker;
-use okt_store::{Databases, Purpose};
+use okt_store::{Blobs, Databases, Purpose};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -100,7 +100,8 @@ async fn run(
     let [first, ..] = databases.as_slice() else { anyhow::bail!("a role without a purpose") };
 
     let edge = Edge::new(&config, secret);
-    let app = App::new(config.clone(), first.clone(), secret);
+    let blobs = Blobs::open(&config.providers.storage)?;
+    let app = App::new(config.clone(), first.clone(), blobs.clone(), secret);
     app.bootstrap().await?;
     let api = Api::new(app, Arc::clone(&edge), telemetry.metrics.clone(), &databases);
     let routes = if role == Role::Worker { okt_api::probes(&api).into_service() } else { service(&api)? };

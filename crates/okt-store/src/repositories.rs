@@ -398,3 +398,9 @@ impl TryFrom<Row> for Repository {
         })
     }
 }
+
+/// What time it is for all processes.
+#[tracing::instrument(level = "debug", name = "db.now", skip_all)]
+pub async fn now(conn: &mut PgConnection) -> Result<DateTime<Utc>> {
+    sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(conn).await.map_err(from_sqlx)
+}
