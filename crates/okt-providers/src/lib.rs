@@ -9,4 +9,4 @@
 
 mod guarded;
 
-pub use guarded::{FetchError, GuardedClient, Request, Response, Rule, Timeouts, Wait};
+pub use guarded::{FetchError, GuardedClient, Request, Response, Rule, Service, Timeouts, Wait};
