@@ -8,5 +8,8 @@
 //! refuses it.
 
 mod guarded;
+pub mod resolution;
+mod retry_after;
+mod text;
 
 pub use guarded::{FetchError, GuardedClient, Request, Response, Rule, Service, Timeouts, Wait};

@@ -6,5 +6,6 @@ mod limits;
 mod rebinding;
 mod redirects;
 mod requests;
+mod resolution;
 mod server;
 mod services;
