@@ -10,6 +10,7 @@
 mod guarded;
 pub mod resolution;
 mod retry_after;
+pub mod search;
 mod text;
 
 pub use guarded::{FetchError, GuardedClient, Request, Response, Rule, Service, Timeouts, Wait};

@@ -47,13 +47,17 @@ impl Hosts {
     pub(super) async fn turn(&self, url: &Url, gap: Duration) -> Turn {
         let host = self.host(url.host_str().unwrap_or_default());
         let permit = Arc::clone(&host.free).acquire_owned().await.ok();
+        let now = Instant::now();
         let start = {
             let mut next = host.next.lock().unwrap_or_else(PoisonError::into_inner);
-            let start = Instant::now().max(*next);
+            let start = now.max(*next);
             *next = start + gap.max(self.delay);
             start
         };
-        sleep_until(start).await;
+        // Timers are a millisecond late.
+        if start > now {
+            sleep_until(start).await;
+        }
         Turn { _permit: permit }
     }
 

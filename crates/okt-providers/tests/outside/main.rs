@@ -7,5 +7,6 @@ mod rebinding;
 mod redirects;
 mod requests;
 mod resolution;
+mod search;
 mod server;
 mod services;
