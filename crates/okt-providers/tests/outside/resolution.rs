@@ -1,5 +1,6 @@
 //! The chain: for every way in which a site can misbehave, who gets the page in the end, and what is told about it.
 
+mod browser;
 mod fetch;
 mod manners;
 mod open_access;
