@@ -6,9 +6,9 @@ use http::{HeaderMap, StatusCode};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use super::Timeouts;
 use super::error::{FetchError, Wait};
 use super::gzip::Gunzip;
+use super::{Timeouts, redirect};
 
 pub struct Response {
     pub status: StatusCode,
@@ -16,12 +16,19 @@ pub struct Response {
     /// Where the answer came from, after redirects.
     pub final_url: Url,
     body: reqwest::Response,
-    gunzip: Option<Gunzip>,
+    packing: Packing,
     max_bytes: u64,
     arrived: u64,
     handed_out: u64,
     timeouts: Timeouts,
     deadline: Instant,
+}
+
+enum Packing {
+    None,
+    Gzip(Gunzip),
+    /// It was not asked for. Said when the body is read: whoever only looks at the head has no use for it.
+    Unknown(String),
 }
 
 impl Response {
@@ -31,26 +38,31 @@ impl Response {
         max_bytes: u64,
         timeouts: Timeouts,
         deadline: Instant,
-    ) -> Result<Self, FetchError> {
+    ) -> Self {
         let mut headers = std::mem::take(body.headers_mut());
-        let gunzip = gunzip(&headers)?;
-        if gunzip.is_some() {
+        let packing = packing(&headers);
+        if matches!(packing, Packing::Gzip(_)) {
             headers.remove(CONTENT_ENCODING);
             headers.remove(CONTENT_LENGTH);
         }
         let status = body.status();
-        Ok(Self {
+        Self {
             status,
             headers,
             final_url,
             body,
-            gunzip,
+            packing,
             max_bytes,
             arrived: 0,
             handed_out: 0,
             timeouts,
             deadline,
-        })
+        }
+    }
+
+    /// Where it sends us, if it does.
+    pub fn redirect(&self) -> Result<Option<Url>, FetchError> {
+        redirect(&self.final_url, self.status, &self.headers)
     }
 
     /// The whole body.
@@ -65,18 +77,24 @@ impl Response {
     /// The next piece of the body; `None` at its end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
         loop {
-            if let Some(gunzip) = &mut self.gunzip
-                && let Some(piece) = gunzip.next()?
-            {
-                self.handed_out += piece.len() as u64;
-                self.fits(self.handed_out)?;
-                return Ok(Some(piece));
+            match &mut self.packing {
+                Packing::None => {}
+                Packing::Gzip(gunzip) => {
+                    if let Some(piece) = gunzip.next()? {
+                        self.handed_out += piece.len() as u64;
+                        self.fits(self.handed_out)?;
+                        return Ok(Some(piece));
+                    }
+                }
+                Packing::Unknown(encoding) => {
+                    return Err(FetchError::Encoding { encoding: encoding.clone() });
+                }
             }
             let arrived = self.receive().await?;
-            match (&mut self.gunzip, arrived) {
-                (None, arrived) => return Ok(arrived),
-                (Some(gunzip), Some(packed)) => gunzip.feed(packed),
-                (Some(gunzip), None) => return gunzip.finish().map(|()| None),
+            match (&mut self.packing, arrived) {
+                (Packing::Gzip(gunzip), Some(packed)) => gunzip.feed(packed),
+                (Packing::Gzip(gunzip), None) => return gunzip.finish().map(|()| None),
+                (_, arrived) => return Ok(arrived),
             }
         }
     }
@@ -104,14 +122,13 @@ impl Response {
     }
 }
 
-fn gunzip(headers: &HeaderMap) -> Result<Option<Gunzip>, FetchError> {
+fn packing(headers: &HeaderMap) -> Packing {
     let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
     match (encodings.next().map(http::HeaderValue::as_bytes), encodings.next()) {
-        (None | Some(b"" | b"identity"), None) => Ok(None),
-        (Some(gzip), None) if gzip.eq_ignore_ascii_case(b"gzip") => Ok(Some(Gunzip::new())),
+        (None | Some(b"" | b"identity"), None) => Packing::None,
+        (Some(gzip), None) if gzip.eq_ignore_ascii_case(b"gzip") => Packing::Gzip(Gunzip::new()),
         (encoding, _) => {
-            let encoding = String::from_utf8_lossy(encoding.unwrap_or_default()).chars().take(40).collect();
-            Err(FetchError::Encoding { encoding })
+            Packing::Unknown(String::from_utf8_lossy(encoding.unwrap_or_default()).chars().take(40).collect())
         }
     }
 }
