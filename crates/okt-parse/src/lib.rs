@@ -8,6 +8,7 @@
 
 mod document;
 mod frames;
+pub mod pdf;
 
 pub use document::{Document, Hint, Image, ImageKind, Kind, Limits, ParseError, Piece, Rect};
 pub use frames::{Frame, read_frame, write_frame};
