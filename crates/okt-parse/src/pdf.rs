@@ -9,6 +9,7 @@ mod furniture;
 mod images;
 mod layout;
 mod page;
+mod right_to_left;
 
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 //! Lines become paragraphs, and paragraphs the text; where each character came from is kept.
 
+use std::collections::HashSet;
+
 use super::layout::{self, Block, Line, median};
 use super::page::{Area, Fragment, Page};
 use crate::document::Rect;
@@ -55,7 +57,7 @@ pub fn flow(pages: &[Page]) -> Flow {
     }
     paragraphs.append(&mut waiting);
     let sizes = heading_sizes(pages, body, &paragraphs);
-    let mut writer = Writer::default();
+    let mut writer = Writer::new(pages);
     let mut title = None;
     for paragraph in &paragraphs {
         let level =
@@ -239,9 +241,22 @@ struct Writer {
     places: Vec<Place>,
     /// Code points of `text`.
     at: u32,
+    /// Words that stand with a hyphen in the middle of a line.
+    compounds: HashSet<String>,
 }
 
 impl Writer {
+    fn new(pages: &[Page]) -> Self {
+        let fragments = pages.iter().flat_map(|page| &page.fragments);
+        let words = fragments.filter(|fragment| fragment.text.contains('-')).flat_map(|fragment| {
+            fragment
+                .text
+                .split(|char: char| !char.is_alphanumeric() && char != '-')
+                .filter(|word| word.trim_matches('-').len() == word.len() && word.contains('-'))
+        });
+        Self { compounds: words.map(str::to_owned).collect(), ..Self::default() }
+    }
+
     fn paragraph(&mut self, pages: &[Page], paragraph: &Paragraph, level: Option<usize>) {
         if !self.text.is_empty() {
             self.text.push_str("\n\n");
@@ -268,6 +283,17 @@ impl Writer {
         escape(&self.text[from..], &mut self.markdown);
     }
 
+    /// Whether a word that is broken at its hyphen is written with one elsewhere, as in well-known.
+    fn is_compound(&self, from: usize, next: &str) -> bool {
+        let last = self.text[from..].trim_end_matches(['-', '\u{ad}', '\u{2010}']);
+        let before =
+            last.rfind(|char: char| !char.is_alphanumeric() && char != '-').map_or(last, |at| &last[at..]);
+        let before = before.trim_start_matches(|char: char| !char.is_alphanumeric());
+        let after =
+            next.split(|char: char| !char.is_alphanumeric() && char != '-').next().unwrap_or_default();
+        self.compounds.contains(&format!("{before}-{after}"))
+    }
+
     /// Whether a piece stands right behind the last one: the number of a note, a word in another font.
     fn touches(&self, pages: &[Page], page: usize, part: usize) -> bool {
         let Some(last) = self.places.last().filter(|last| last.page == page) else { return false };
@@ -282,19 +308,18 @@ impl Writer {
         let next = fragment.text.chars().next();
         let mut before = self.text[from..].chars().rev();
         let (last, last_but_one) = (before.next(), before.next());
-        let is_word =
-            |char: Option<char>| char.is_some_and(|char| char.is_alphabetic() && !is_unspaced(char));
-        if is_hyphen(last) && is_word(last_but_one) && next.is_some_and(char::is_lowercase) {
+        let in_word = is_hyphen(last) && last_but_one.is_some_and(char::is_alphanumeric);
+        if in_word && next.is_some_and(char::is_lowercase) && !self.is_compound(from, &fragment.text) {
             self.text.pop();
             self.at -= 1;
             if let Some(place) = self.places.last_mut() {
                 place.end -= 1;
             }
         } else if let (Some(last), Some(next)) = (last, next) {
-            if last == '\u{ad}' {
+            if in_word {
                 self.text.pop();
                 self.text.push('-');
-            } else if !(is_unspaced(last) && is_unspaced(next)) && !self.touches(pages, page, part) {
+            } else if !(self.touches(pages, page, part) || is_unspaced(last) && is_unspaced(next)) {
                 self.text.push(' ');
                 self.at += 1;
             }

@@ -1,6 +1,7 @@
 //! The order in which a person reads a page: columns one after the other, lines from top to bottom.
 
 use super::page::{Area, Fragment};
+use super::right_to_left::is_right_to_left;
 
 /// One line of one column.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ fn split(fragments: &[Fragment], mut region: Vec<usize>, depth: u32, leaves: &mu
         leaves.push(region);
         return;
     };
-    let right_first = is_right_to_left(fragments, &region);
+    let right_first = runs_left(fragments, &region);
     for Band { across, left, right } in bands {
         if !across.is_empty() {
             leaves.push(across);
@@ -171,7 +172,7 @@ fn lines(fragments: &[Fragment], leaf: &[usize]) -> Block {
         }
     }
     for line in &mut lines {
-        let right_to_left = is_right_to_left(fragments, &line.parts);
+        let right_to_left = runs_left(fragments, &line.parts);
         line.parts.sort_by(|&a, &b| fragments[a].area.x0.total_cmp(&fragments[b].area.x0));
         let wide =
             |pair: &&[usize]| fragments[pair[1]].area.x0 - fragments[pair[0]].area.x1 > 1.8 * line.size;
@@ -183,15 +184,13 @@ fn lines(fragments: &[Fragment], leaf: &[usize]) -> Block {
     lines
 }
 
-fn is_right_to_left(fragments: &[Fragment], parts: &[usize]) -> bool {
+fn runs_left(fragments: &[Fragment], parts: &[usize]) -> bool {
     let (mut right_to_left, mut all) = (0_usize, 0_usize);
     for char in
         parts.iter().flat_map(|&index| fragments[index].text.chars()).filter(|char| char.is_alphabetic())
     {
         all += 1;
-        right_to_left += usize::from(
-            matches!(char, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}'),
-        );
+        right_to_left += usize::from(is_right_to_left(char));
     }
     right_to_left * 2 > all
 }

@@ -1,5 +1,6 @@
 //! What stands on a page: pieces of lines, with the place of each character.
 
+use super::right_to_left::{self, is_right_to_left};
 use pdfium_render::prelude::{PdfPage, PdfPageRenderRotation, PdfPageTextChar, PdfPageTextChars, PdfRect};
 
 /// The text of a page, with places in points from the lower left corner of the page as it is shown: turned and cropped.
@@ -60,13 +61,16 @@ impl Area {
 /// A page whose text can't be read is a page without text.
 pub fn read(page: &PdfPage<'_>, number: u32) -> Page {
     let view = View::of(page);
-    let mut reader = Reader { turn: view.turn, fragments: Vec::new(), open: None };
+    let mut reader = Reader { turn: view.turn, fragments: Vec::new(), open: None, right_to_left: false };
     if let Ok(text) = page.text() {
         let chars = text.chars();
         for (index, char) in chars.iter().enumerate() {
             reader.take(&chars, index, &char, &view);
         }
         reader.close(&chars);
+    }
+    if reader.right_to_left {
+        right_to_left::reorder(&mut reader.fragments);
     }
     Page { number, height: page.height().value, fragments: reader.fragments }
 }
@@ -75,6 +79,7 @@ struct Reader {
     turn: Turn,
     fragments: Vec<Fragment>,
     open: Option<Open>,
+    right_to_left: bool,
 }
 
 struct Open {
@@ -102,10 +107,11 @@ impl Reader {
             _ => return,
         };
         let Some(area) = char.loose_bounds().ok().and_then(|bounds| view.area(bounds)) else { return };
-        if !self.open.as_ref().is_some_and(|open| open.goes_on(area)) {
+        if !self.open.as_ref().is_some_and(|open| open.goes_on(value, area)) {
             self.close(chars);
             self.open = Some(Open::new(index, area, self.turn.is_across(char)));
         }
+        self.right_to_left |= is_right_to_left(value);
         if let Some(open) = &mut self.open {
             open.push(index, value, area);
         }
@@ -125,7 +131,7 @@ impl Open {
         Self { fragment, last: area, space: false, tallest: (index, area.height()) }
     }
 
-    fn goes_on(&self, next: Area) -> bool {
+    fn goes_on(&self, value: char, next: Area) -> bool {
         if self.fragment.turned {
             let shared = self.fragment.area.x1.min(next.x1) - self.fragment.area.x0.max(next.x0);
             let gap = (next.y0 - self.last.y1).max(self.last.y0 - next.y1);
@@ -133,7 +139,10 @@ impl Open {
         }
         // In either direction: scripts that run to the left come in the order in which they are read.
         let gap = (next.x0 - self.last.x1).max(self.last.x0 - next.x1);
-        self.last.same_line(next) && gap < self.last.height().min(next.height())
+        // The number of a note is not part of the word before it.
+        let note =
+            next.height() < 0.8 * self.last.height() && (value.is_ascii_digit() || "*†‡§".contains(value));
+        self.last.same_line(next) && gap < self.last.height().min(next.height()) && !note
     }
 
     fn push(&mut self, index: usize, value: char, area: Area) {
