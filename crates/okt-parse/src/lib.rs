@@ -8,6 +8,9 @@
 
 mod document;
 mod frames;
+pub mod pdf;
+pub mod sandbox;
+pub mod worker;
 
 pub use document::{Document, Hint, Image, ImageKind, Kind, Limits, ParseError, Piece, Rect};
 pub use frames::{Frame, read_frame, write_frame};
