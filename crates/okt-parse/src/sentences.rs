@@ -43,7 +43,7 @@ pub fn segmenter_hash() -> String {
             }
             hash.update([0xff]);
         }
-        format!("{:x}", hash.finalize())
+        hash.finalize().iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
     });
     HASH.clone()
 }
