@@ -79,16 +79,18 @@ async fn remove_strays(
 ) -> Result<u64> {
     let mut conn = databases.acquire_system().await?;
     let home = repositories::find(&mut conn, repository).await?.map(|found| found.database);
+    let deleted = repositories::was_deleted(&mut conn, repository).await?;
     conn.done();
     let wanted = match home {
         Some(home) => {
-            // Also where it is being moved: reading needs no door, and rows are at both ends for a while.
-            let mut tx = databases.begin(&home, repository).await?;
+            let mut tx = databases.begin_to_read(&home, repository).await?;
             let wanted = sources::list_wanted(&mut tx, repository, files).await?;
             tx.commit().await?;
             wanted
         }
-        None => Vec::new(),
+        None if deleted => Vec::new(),
+        // Another installation's, or this one was told of the wrong database: nobody's to remove.
+        None => return Ok(0),
     };
     let strays: Vec<SourceFile> = files.iter().filter(|file| !wanted.contains(file)).copied().collect();
     blobs.remove(&strays).await?;

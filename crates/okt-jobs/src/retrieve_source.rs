@@ -4,20 +4,20 @@
 //! Files are written before the rows that speak of them. What a run has written and no row speaks of is removed at its end;
 //! what a run that died has left is found by `cleanup_files`.
 
+mod keeper;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use chrono::NaiveDate;
 use okt_config::Config;
 use okt_model::{
-    Blob, Error, FetchAttempt, ImageId, Progress, Result, RetrieveSource, Source, SourceDecomposition,
-    SourceFailure, SourceFile, SourceId, SourceImage, SourceStage, SourceStatus, SourceText,
+    Error, FetchAttempt, Progress, Result, RetrieveSource, Source, SourceDecomposition, SourceFailure, SourceStage,
+    SourceStatus,
 };
-use okt_parse::{Document, Head, Hint, Image, Limits};
-use okt_providers::resolution::{Attempt, End, Page, Provider, Resolver, Taker, Verdict, Wanted, auto_skip};
-use okt_providers::{GuardedClient, Request, Timeouts};
+use okt_parse::Limits;
+use okt_providers::GuardedClient;
+use okt_providers::resolution::{Attempt, End, Provider, Resolver, Validators, Wanted, auto_skip};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::blobs::Blobs;
 use okt_store::outbox::When;
@@ -25,17 +25,13 @@ use okt_store::sources::{self, Fetched};
 use okt_store::{host_providers, repository_settings, source_images, source_texts};
 use url::Url;
 
-use crate::parsing::{Parsed, Parser, TakeImage};
+use self::keeper::{Keeper, Taken, date, text_of};
+use crate::parsing::Parser;
 
 /// Runs of the job after which a source that could not be had is given up.
 const RUNS: i32 = 4;
 /// Attempts that a source remembers.
 const REMEMBERED: usize = 50;
-const IMAGE_TIMEOUTS: Timeouts = Timeouts {
-    connect: Duration::from_secs(5),
-    idle: Duration::from_secs(10),
-    total: Duration::from_secs(20),
-};
 
 /// What retrieving needs beside the job.
 #[derive(Clone)]
@@ -133,7 +129,7 @@ async fn fetch(
     let wanted = Wanted {
         providers: enabled(ctx).await?,
         skipped: skipped(tools, ctx, &host).await?,
-        validators: okt_providers::resolution::Validators::default(),
+        validators: Validators::default(),
         doi: source.doi.clone(),
         url,
     };
@@ -280,248 +276,4 @@ async fn give_up(
     let mut effect = ctx.begin().await?;
     sources::mark_failed(&mut effect, repository, id, ctx.id(), &failure, &story).await?;
     effect.commit(Some(serde_json::json!({ "status": "failed", "failure": failure }))).await
-}
-
-/// A source that is here and has been read.
-struct Taken {
-    document: Box<Document>,
-    body: Blob,
-    validators: okt_providers::resolution::Validators,
-    images: Vec<SourceImage>,
-}
-
-/// Keeps what arrives, has it read, and judges whether it is enough.
-struct Keeper<'a> {
-    tools: &'a Tools,
-    ctx: &'a JobContext,
-    source: SourceId,
-    /// The last that was enough.
-    best: Option<Taken>,
-    /// All files of this run, and those that rows speak of in the end.
-    written: Vec<Blob>,
-    wanted: Vec<Blob>,
-}
-
-impl<'a> Keeper<'a> {
-    const fn new(tools: &'a Tools, ctx: &'a JobContext, source: SourceId) -> Self {
-        Self { tools, ctx, source, best: None, written: Vec::new(), wanted: Vec::new() }
-    }
-
-    fn file(&self, blob: Blob) -> SourceFile {
-        SourceFile { repository: self.ctx.repository(), source: self.source, hash: blob.hash }
-    }
-
-    /// Reads what somebody brought along.
-    async fn read_stored(&mut self, source: &Source) -> Result<Option<Failed>> {
-        let Some(body) = source.body else { return Err(Error::internal("a source without a body")) };
-        // It is the source's own, whatever becomes of it.
-        self.wanted.push(body);
-        let hint = Hint {
-            content_type: source.content_type.clone(),
-            file_name: source.file_name.clone(),
-            url: None,
-        };
-        match self.parse(body, hint).await? {
-            (Parsed::Document(document), images) => {
-                let validators = okt_providers::resolution::Validators::default();
-                self.best = Some(Taken { document, body, validators, images });
-                Ok(None)
-            }
-            (Parsed::Failed(failure), _) => Ok(Some(failure.into())),
-        }
-    }
-
-    async fn parse(&mut self, body: Blob, hint: Hint) -> Result<(Parsed, Vec<SourceImage>)> {
-        self.ctx.progress(Progress { stage: "parse".to_owned(), ..Progress::default() });
-        let blobs = self.tools.blobs();
-        let reading = blobs.read(self.file(body), None).await?;
-        let reading = reading.ok_or(Error::NotFound("stored body of the source"))?;
-        let head = Head { hint, limits: self.tools.limits() };
-        let mut images = Images { keeper: self, kept: Vec::new() };
-        let parser = images.keeper.tools.0.parser.clone();
-        let parsed = parser.parse(&head, reading.bytes, &mut images).await?;
-        let kept = images.kept;
-        Ok((parsed, kept))
-    }
-
-    async fn write(&mut self, bytes: Bytes) -> Result<Blob> {
-        let mut incoming = self.tools.blobs().begin(self.ctx.repository(), self.source);
-        incoming.write(bytes).await?;
-        let blob = incoming.finish().await?;
-        self.written.push(blob);
-        Ok(blob)
-    }
-
-    /// Gets the images that a page only points to. One that is not to be had is left as an address.
-    async fn fetch_images(&mut self) -> Result<()> {
-        let Some(mut taken) = self.best.take() else { return Ok(()) };
-        let limits = self.tools.limits();
-        let count = usize::try_from(limits.images).unwrap_or(0);
-        for image in taken.images.iter_mut().filter(|image| image.blob.is_none()).take(count) {
-            let Some((client, _)) = &self.tools.0.web else { break };
-            let Some(url) = image.url.clone() else { continue };
-            let Some((bytes, content_type)) = fetch_image(client, url, limits.image_bytes).await else { continue };
-            image.blob = Some(self.write(bytes.into()).await?);
-            image.content_type = Some(content_type.to_owned());
-        }
-        self.best = Some(taken);
-        Ok(())
-    }
-
-    /// Removes what this run has written for nothing.
-    async fn tidy(&self) {
-        let stray = self.written.iter().filter(|blob| !self.wanted.contains(blob));
-        let stray: Vec<SourceFile> = stray.map(|blob| self.file(*blob)).collect();
-        if let Err(error) = self.tools.blobs().remove(&stray).await {
-            tracing::debug!(error = &error as &dyn std::error::Error, "files are left for the sweep");
-        }
-    }
-}
-
-impl Taker for Keeper<'_> {
-    async fn take(&mut self, page: &mut Page) -> Result<Verdict, Error> {
-        let mut incoming = self.tools.blobs().begin(self.ctx.repository(), self.source);
-        while let Some(piece) = page.chunk().await? {
-            incoming.write(piece).await?;
-        }
-        let body = incoming.finish().await?;
-        self.written.push(body);
-        let hint = Hint {
-            content_type: page.content_type.clone(),
-            file_name: None,
-            url: Some(page.final_url.to_string()),
-        };
-        let (parsed, images) = self.parse(body, hint).await?;
-        let least = self.tools.0.config.providers.resolution.min_content_chars;
-        match parsed {
-            Parsed::Document(document) if document.text.chars().count() >= least as usize => {
-                self.best = Some(Taken { document, body, validators: page.validators.clone(), images });
-                Ok(Verdict::Enough)
-            }
-            Parsed::Document(_) => Ok(Verdict::TooLittle),
-            Parsed::Failed(failure) if failure.code == "no_text" => Ok(Verdict::TooLittle),
-            Parsed::Failed(failure) => Ok(Verdict::Unusable { code: failure.code, message: failure.message }),
-        }
-    }
-}
-
-/// Keeps the images of a document.
-struct Images<'a, 'b> {
-    keeper: &'a mut Keeper<'b>,
-    kept: Vec<SourceImage>,
-}
-
-impl TakeImage for Images<'_, '_> {
-    async fn take(&mut self, image: Image) -> Result<()> {
-        // A child is trusted with nothing, also not with counting.
-        let limits = self.keeper.tools.limits();
-        if self.kept.len() >= usize::try_from(limits.images).unwrap_or(0) * 2 {
-            return Ok(());
-        }
-        let number = |number: u32| i32::try_from(number).ok();
-        let blob = if image.bytes.is_empty() {
-            None
-        } else {
-            if kind_of_image(&image.bytes).is_none() || image.bytes.len() > limits.image_bytes as usize {
-                return Ok(());
-            }
-            Some(image.bytes)
-        };
-        let content_type = blob.as_deref().and_then(kind_of_image).map(str::to_owned);
-        let blob = match blob {
-            Some(bytes) => Some(self.keeper.write(bytes.into()).await?),
-            None => None,
-        };
-        self.kept.push(SourceImage {
-            id: ImageId::mint(),
-            kind: match image.kind {
-                okt_parse::ImageKind::Inline => "inline".to_owned(),
-                okt_parse::ImageKind::Page => "page".to_owned(),
-            },
-            page_number: image.page_number.and_then(number),
-            position: number(image.position).unwrap_or(i32::MAX),
-            url: image.url,
-            width: image.width.and_then(number),
-            height: image.height.and_then(number),
-            alt_text: image.alt_text,
-            content_type,
-            blob,
-        });
-        Ok(())
-    }
-}
-
-async fn fetch_image(client: &GuardedClient, url: String, limit: u32) -> Option<(Vec<u8>, &'static str)> {
-    let request = Request::get(url).follow_redirects().max_bytes(limit.into()).timeouts(IMAGE_TIMEOUTS);
-    let answer = client.send(request).await.ok()?;
-    if !answer.status.is_success() {
-        return None;
-    }
-    let bytes = answer.bytes().await.ok()?;
-    let kind = kind_of_image(&bytes)?;
-    Some((bytes, kind))
-}
-
-/// By what is in it, whatever it is called. Nothing else is kept as an image.
-fn kind_of_image(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
-}
-
-/// As much as is known of a date; the rest is its beginning.
-fn date(text: &str) -> Option<NaiveDate> {
-    let mut parts = text.splitn(3, '-');
-    let year = parts.next()?.parse().ok().filter(|year| (1..=9999).contains(year))?;
-    let month = parts.next().map_or(Some(1), |month| month.parse().ok())?;
-    let day = parts.next().map_or(Some(1), |day| day.parse().ok())?;
-    NaiveDate::from_ymd_opt(year, month, day)
-}
-
-fn text_of(document: Document) -> Result<SourceText> {
-    let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
-    let boxes: Vec<Vec<f32>> = document.boxes.iter().map(|rects| rects.iter().flat_map(numbers).collect()).collect();
-    let boxes = if boxes.is_empty() { None } else { Some(serde_json::to_string(&boxes).map_err(Error::internal)?) };
-    Ok(SourceText {
-        text: document.text,
-        markdown: document.markdown,
-        sentences: document.sentences.iter().map(|(start, end)| (number(*start), number(*end))).collect(),
-        boxes,
-        segmenter: document.segmenter,
-        segmenter_hash: document.segmenter_hash,
-    })
-}
-
-/// To a hundredth of a point; pages are whole.
-fn numbers(rect: &okt_parse::Rect) -> [f32; 5] {
-    let rounded = |number: f32| (number * 100.0).round() / 100.0;
-    #[expect(clippy::cast_precision_loss, reason = "pages are few")]
-    let page = rect.page as f32;
-    [page, rounded(rect.x0), rounded(rect.y0), rounded(rect.x1), rounded(rect.y1)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_date_is_as_long_as_it_is_known() {
-        let day = |year, month, day| NaiveDate::from_ymd_opt(year, month, day);
-        for (text, expected) in [
-            ("2026-03-14", day(2026, 3, 14)),
-            ("2026-03", day(2026, 3, 1)),
-            ("1905", day(1905, 1, 1)),
-            ("2026-13-01", None),
-            ("2026-02-30", None),
-            ("soon", None),
-            ("", None),
-            ("999999", None),
-        ] {
-            assert_eq!(date(text), expected, "{text}");
-        }
-    }
 }

@@ -46,7 +46,7 @@ async fn settle_in(databases: &Databases, home: &str) -> Result<u64, JobError> {
         let Some((repository, job)) = notes.last() else { return Ok(settled) };
         after = (repository.uuid(), job.uuid());
         let ids: Vec<JobId> = notes.iter().map(|(_, job)| *job).collect();
-        for job in jobs::get(databases, Whose::Everybody, &ids).await? {
+        for job in jobs::get(databases, Whose::Everybodys, &ids).await? {
             if let Some(failure) = failure_of(&job)
                 && let (Some(repository), Some(source)) = (job.repository, job.subject.source)
             {

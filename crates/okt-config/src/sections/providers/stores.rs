@@ -69,6 +69,15 @@ pub struct S3 {
     pub secret_access_key: Secret,
 }
 
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Parsing {
+    /// The library that reads PDFs, `libpdfium.so`; empty: the one beside the program, and without one PDFs are refused.
+    #[serde(with = "format::optional_path")]
+    #[schemars(with = "String")]
+    pub pdfium: Option<PathBuf>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StorageBackend {
