@@ -8,7 +8,7 @@ use crate::jobs::{JOB_CANCEL, JOB_READ};
 use crate::members::{MEMBER_MANAGE, MEMBER_READ};
 use crate::repositories::{REPOSITORY_DELETE, REPOSITORY_READ, REPOSITORY_UPDATE, REPOSITORY_WRITE};
 use crate::settings::REPOSITORY_MANAGE;
-use crate::source_providers::SOURCE_PROVIDER_EXECUTE;
+use crate::source_providers::{DECOMPOSITION_READ, SOURCE_PROVIDER_EXECUTE, SOURCE_PROVIDER_READ};
 use crate::sources::{SOURCE_DELETE, SOURCE_READ, SOURCE_UPDATE, SOURCE_WRITE};
 use crate::{
     Api, admin, api_keys, audit, auth, contexts, docs, health, jobs, members, metrics, oauth, once, openapi,
@@ -61,7 +61,11 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(Needs(JOB_READ), route!(jobs::list))
         .at(Needs(JOB_READ), route!(jobs::stats))
         .at(Needs(JOB_READ), route!(jobs::show))
+        .at(Needs(SOURCE_PROVIDER_READ), route!(source_providers::list))
+        .at(Needs(DECOMPOSITION_READ), route!(source_providers::decomposition))
         .at(Needs(SOURCE_PROVIDER_EXECUTE), route!(source_providers::classify))
+        .at(Needs(SOURCE_PROVIDER_EXECUTE), once(&api.app, route!(source_providers::retrieve)))
+        .at(Needs(SOURCE_PROVIDER_EXECUTE), route!(source_providers::search))
         .at(Public, route!(presets::list))
         .at(Authenticated, route!(repositories::list))
         .at(Needs(REPOSITORY_WRITE), once(&api.app, route!(repositories::create)))

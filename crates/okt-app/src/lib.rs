@@ -18,6 +18,7 @@ mod repositories;
 mod request;
 mod roles;
 mod seal;
+mod search;
 mod settings;
 mod sources;
 
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use okt_auth::Auth;
 use okt_config::Config;
 use okt_providers::GuardedClient;
+use okt_providers::search::Search;
 use okt_queue::Changes;
 use okt_store::{Blobs, Databases};
 use tokio::sync::Semaphore;
@@ -43,6 +45,7 @@ pub use moves::{LEFT_BEHIND_FOR, Moved};
 pub use repositories::{RepositoryRequest, SeenRepository};
 pub use request::Origin;
 pub use roles::DomainPermissions;
+pub use search::{FoundSource, FoundSources, ProviderInfo};
 pub use settings::{SeenSettings, SettingsChange};
 pub use sources::{Accepted, SeenSource, Sentence, SourceContents, SourceRequest, Upload};
 
@@ -58,8 +61,8 @@ struct Inner {
     databases: Databases,
     blobs: Blobs,
     auth: Auth,
-    /// The way out; missing on a machine that trusts nobody.
-    web: Option<GuardedClient>,
+    /// The way out, and who looks for sources there; missing on a machine that trusts nobody.
+    web: Option<(GuardedClient, Search)>,
     /// Turns to read the document of a client.
     documents: Semaphore,
     /// For answers that are kept to be given again.
@@ -74,7 +77,7 @@ impl App {
         let answers = Seal::derive(secret, "okt idempotent answers v1");
         let auth = Auth::new(&config, databases.clone(), secret);
         let web = match GuardedClient::new(&config.providers.resolution.fetch.allow_private) {
-            Ok(web) => Some(web),
+            Ok(web) => Some((web.clone(), Search::new(&config, &web))),
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(error, "nothing can be fetched from the web");
@@ -102,7 +105,7 @@ impl App {
     }
 
     fn web(&self) -> Option<&GuardedClient> {
-        self.0.web.as_ref()
+        self.0.web.as_ref().map(|(client, _)| client)
     }
 
     fn documents(&self) -> &Semaphore {

@@ -1,7 +1,9 @@
 //! What is kept for a while and then forgotten.
 
 use okt_model::Result;
-use okt_store::{Databases, api_keys, audit, host_providers, idempotency, oauth_clients, oauth_requests, sessions};
+use okt_store::{
+    Databases, api_keys, audit, host_providers, idempotency, oauth_clients, oauth_requests, sessions,
+};
 
 const BATCH: i64 = 1000;
 

@@ -31,7 +31,20 @@ pub struct Parser {
 /// What came of reading a file.
 pub(crate) enum Parsed {
     Document(Box<Document>),
-    Failed(SourceFailure),
+    Failed(Unreadable),
+}
+
+/// What is wrong with a file.
+pub(crate) struct Unreadable {
+    pub code: &'static str,
+    pub message: String,
+    pub retryable: bool,
+}
+
+impl From<Unreadable> for SourceFailure {
+    fn from(unreadable: Unreadable) -> Self {
+        Self::new(SourceStage::Parse, unreadable.code, unreadable.message, unreadable.retryable)
+    }
 }
 
 /// What happens to the images of a file, one by one.
@@ -64,9 +77,9 @@ impl Parser {
         };
         // Dropping the child ends it.
         let talked = tokio::time::timeout(WALL, async {
-            let (fed, heard) = tokio::join!(feed(to, head, bytes), hear(from, images));
+            let (fed, said) = tokio::join!(feed(to, head, bytes), hear(from, images));
             // Whoever has heard enough does not listen to the end.
-            match heard? {
+            match said? {
                 Some(parsed) => Ok(Some(parsed)),
                 None => fed.map(|()| None),
             }
@@ -159,13 +172,15 @@ fn is_sound(document: &Document) -> bool {
     });
     let clean = |text: &str| !text.contains('\0');
     let boxed = document.boxes.is_empty() || document.boxes.len() == document.sentences.len();
-    let finite = document.boxes.iter().flatten().all(|rect| {
-        [rect.x0, rect.y0, rect.x1, rect.y1].iter().all(|number| number.is_finite())
-    });
+    let finite = document
+        .boxes
+        .iter()
+        .flatten()
+        .all(|rect| [rect.x0, rect.y0, rect.x1, rect.y1].iter().all(|number| number.is_finite()));
     in_order && boxed && finite && clean(&document.text) && clean(&document.markdown)
 }
 
-async fn died(child: &mut Child) -> SourceFailure {
+async fn died(child: &mut Child) -> Unreadable {
     use std::os::unix::process::ExitStatusExt as _;
     let ended = child.wait().await.ok();
     match ended.and_then(|status| status.signal()) {
@@ -175,11 +190,11 @@ async fn died(child: &mut Child) -> SourceFailure {
     }
 }
 
-fn unreadable(why: &str) -> SourceFailure {
-    SourceFailure::new(SourceStage::Parse, "unprocessable", format!("the file can't be read: {why}"), false)
+fn unreadable(why: &str) -> Unreadable {
+    Unreadable { code: "unprocessable", message: format!("the file can't be read: {why}"), retryable: false }
 }
 
-fn of(error: &ParseError) -> SourceFailure {
+fn of(error: &ParseError) -> Unreadable {
     let retryable = matches!(error, ParseError::NoPdfEngine(_));
-    SourceFailure::new(SourceStage::Parse, error.code(), error.to_string(), retryable)
+    Unreadable { code: error.code(), message: error.to_string(), retryable }
 }

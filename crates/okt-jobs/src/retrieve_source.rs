@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use okt_config::Config;
 use okt_model::{
-    Error, FetchAttempt, Progress, Result, RetrieveSource, Source, SourceDecomposition, SourceFailure, SourceStage,
-    SourceStatus,
+    Error, FetchAttempt, Progress, Result, RetrieveSource, Source, SourceDecomposition, SourceFailure,
+    SourceStage, SourceStatus,
 };
 use okt_parse::Limits;
 use okt_providers::GuardedClient;
@@ -63,7 +63,11 @@ impl Tools {
     fn limits(&self) -> Limits {
         let images = &self.0.config.providers.decomposition.image_extraction;
         let count = if images.enabled { images.max_images_per_source } else { 0 };
-        Limits { images: count, image_bytes: images.max_image_bytes, ..Limits::default() }
+        Limits {
+            images: count,
+            image_bytes: u32::try_from(images.max_image_bytes).unwrap_or(u32::MAX),
+            ..Limits::default()
+        }
     }
 }
 
@@ -106,8 +110,8 @@ struct Failed {
     after: Option<Duration>,
 }
 
-impl From<SourceFailure> for Failed {
-    fn from(failure: SourceFailure) -> Self {
+impl Failed {
+    const fn of(failure: SourceFailure) -> Self {
         Self { failure, after: None }
     }
 }
@@ -119,11 +123,13 @@ async fn fetch(
     keeper: &mut Keeper<'_>,
 ) -> Result<(Vec<FetchAttempt>, Option<Failed>)> {
     let Some((_, resolver)) = &tools.0.web else {
-        return Err(Error::NotConfigured("nothing can be fetched: the certificates of authorities are missing"));
+        return Err(Error::NotConfigured(
+            "nothing can be fetched: the certificates of authorities are missing",
+        ));
     };
     let Ok(url) = Url::parse(&source.url) else {
         let failure = SourceFailure::new(SourceStage::Fetch, "malformed", "its address can't be read", false);
-        return Ok((Vec::new(), Some(failure.into())));
+        return Ok((Vec::new(), Some(Failed::of(failure))));
     };
     let host = url.host_str().unwrap_or_default().to_owned();
     let wanted = Wanted {
@@ -153,7 +159,11 @@ async fn enabled(ctx: &JobContext) -> Result<BTreeSet<Provider>> {
     let settings = repository_settings::find(&mut conn, ctx.repository()).await?;
     conn.done();
     let named = settings.map(|settings| settings.resolution).unwrap_or_default();
-    Ok(Provider::ALL.iter().copied().filter(|provider| named.iter().any(|name| name == provider.as_str())).collect())
+    Ok(Provider::ALL
+        .iter()
+        .copied()
+        .filter(|provider| named.iter().any(|name| name == provider.as_str()))
+        .collect())
 }
 
 /// Those that have kept failing for the host.
@@ -182,7 +192,9 @@ async fn remember(ctx: &JobContext, attempts: &[Attempt]) {
         let Ok(mut conn) = ctx.databases().acquire_system().await else { return };
         match host_providers::add(&mut conn, &host, provider, attempts, failures).await {
             Ok(()) => conn.done(),
-            Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "attempts were not counted"),
+            Err(error) => {
+                tracing::debug!(error = &error as &dyn std::error::Error, "attempts were not counted");
+            }
         }
     }
 }

@@ -6,7 +6,9 @@
 
 use std::time::Duration;
 
-use okt_model::{Job, JobId, JobState, Payload, RetrieveSource, SourceDecomposition, SourceFailure, SourceStage};
+use okt_model::{
+    Job, JobId, JobState, Payload, RetrieveSource, SourceDecomposition, SourceFailure, SourceStage,
+};
 use okt_queue::jobs::{self, Whose};
 use okt_queue::{Finished, JobError, SystemContext};
 use okt_store::{Databases, outbox, sources};
@@ -51,7 +53,8 @@ async fn settle_in(databases: &Databases, home: &str) -> Result<u64, JobError> {
                 && let (Some(repository), Some(source)) = (job.repository, job.subject.source)
             {
                 let mut tx = databases.begin(home, repository).await?;
-                let marked = sources::mark_failed(&mut tx, repository, source.into(), job.id, &failure, &[]).await?;
+                let marked =
+                    sources::mark_failed(&mut tx, repository, source.into(), job.id, &failure, &[]).await?;
                 tx.commit().await?;
                 settled += u64::from(marked);
             }

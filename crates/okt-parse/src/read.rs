@@ -15,11 +15,13 @@ pub fn read(
     let Head { hint, limits } = head;
     if sniff::kind(bytes, hint)?.0 == Kind::Pdf {
         let segment = |text: &str, said: Option<&str>| sentences(text, language::of(text, said).as_deref());
-        let mut document = pdf::parse(engine?, bytes, limits, segment, images)?;
-        document.language = language::of(&document.text, document.language.as_deref());
-        document.segmenter = SEGMENTER.to_owned();
-        document.segmenter_hash = segmenter_hash();
-        return Ok(document);
+        let read = pdf::parse(engine?, bytes, limits, segment, images)?;
+        return Ok(Document {
+            language: language::of(&read.text, read.language.as_deref()),
+            segmenter: SEGMENTER.to_owned(),
+            segmenter_hash: segmenter_hash(),
+            ..read
+        });
     }
     let mut found = None;
     let parsed = parse(bytes, hint, limits, &mut |piece| {

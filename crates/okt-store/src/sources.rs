@@ -114,6 +114,27 @@ pub async fn find_same(
     Ok(row.map(|row| (row.id.into(), row.job_id.into())))
 }
 
+/// Which of these names, as they are compared, the repository has a source for.
+#[tracing::instrument(level = "debug", name = "db.sources.list_known", skip_all)]
+pub async fn list_known(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    names: &[String],
+) -> Result<Vec<String>> {
+    let hashes: Vec<Vec<u8>> = names.iter().filter_map(|name| hashed(Some(name))).collect();
+    sqlx::query_scalar!(
+        r#"SELECT n.name AS "name!" FROM unnest($2::text[], $3::bytea[]) AS n (name, hash)
+            WHERE EXISTS (SELECT FROM okt_repository.sources s
+                           WHERE s.repository_id = $1 AND (s.locator_hash = n.hash OR s.doi_hash = n.hash))"#,
+        repository.uuid(),
+        names,
+        &hashes,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)
+}
+
 #[tracing::instrument(level = "debug", name = "db.sources.find", skip_all, fields(source.id = %id))]
 pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: SourceId) -> Result<Option<Source>> {
     let row = sqlx::query_as!(

@@ -14,7 +14,7 @@ use okt_providers::{GuardedClient, Request, Timeouts};
 use okt_queue::JobContext;
 
 use super::{Failed, Tools};
-use crate::parsing::{Parsed, TakeImage};
+use crate::parsing::{Parsed, TakeImage, Unreadable};
 
 const IMAGE_TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_secs(5),
@@ -26,8 +26,8 @@ const IMAGE_TIMEOUTS: Timeouts = Timeouts {
 pub(super) struct Taken {
     pub document: Box<Document>,
     pub body: Blob,
-    pub validators: okt_providers::resolution::Validators,
-    images: Vec<SourceImage>,
+    pub validators: Validators,
+    pub images: Vec<SourceImage>,
 }
 
 /// Keeps what arrives, has it read, and judges whether it is enough.
@@ -67,7 +67,7 @@ impl<'a> Keeper<'a> {
                 self.best = Some(Taken { document, body, validators, images });
                 Ok(None)
             }
-            (Parsed::Failed(failure), _) => Ok(Some(failure.into())),
+            (Parsed::Failed(unreadable), _) => Ok(Some(Failed::of(unreadable.into()))),
         }
     }
 
@@ -100,7 +100,9 @@ impl<'a> Keeper<'a> {
         for image in taken.images.iter_mut().filter(|image| image.blob.is_none()).take(count) {
             let Some((client, _)) = &self.tools.0.web else { break };
             let Some(url) = image.url.clone() else { continue };
-            let Some((bytes, content_type)) = fetch_image(client, url, limits.image_bytes).await else { continue };
+            let Some((bytes, content_type)) = fetch_image(client, url, limits.image_bytes).await else {
+                continue;
+            };
             image.blob = Some(self.write(bytes.into()).await?);
             image.content_type = Some(content_type.to_owned());
         }
@@ -138,9 +140,10 @@ impl Taker for Keeper<'_> {
                 self.best = Some(Taken { document, body, validators: page.validators.clone(), images });
                 Ok(Verdict::Enough)
             }
-            Parsed::Document(_) => Ok(Verdict::TooLittle),
-            Parsed::Failed(failure) if failure.code == "no_text" => Ok(Verdict::TooLittle),
-            Parsed::Failed(failure) => Ok(Verdict::Unusable { code: failure.code, message: failure.message }),
+            Parsed::Document(_) | Parsed::Failed(Unreadable { code: "no_text", .. }) => {
+                Ok(Verdict::TooLittle)
+            }
+            Parsed::Failed(Unreadable { code, message, .. }) => Ok(Verdict::Unusable { code, message }),
         }
     }
 }
@@ -224,8 +227,10 @@ pub(super) fn date(text: &str) -> Option<NaiveDate> {
 
 pub(super) fn text_of(document: Document) -> Result<SourceText> {
     let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
-    let boxes: Vec<Vec<f32>> = document.boxes.iter().map(|rects| rects.iter().flat_map(numbers).collect()).collect();
-    let boxes = if boxes.is_empty() { None } else { Some(serde_json::to_string(&boxes).map_err(Error::internal)?) };
+    let boxes: Vec<Vec<f32>> =
+        document.boxes.iter().map(|rects| rects.iter().flat_map(numbers).collect()).collect();
+    let boxes =
+        if boxes.is_empty() { None } else { Some(serde_json::to_string(&boxes).map_err(Error::internal)?) };
     Ok(SourceText {
         text: document.text,
         markdown: document.markdown,

@@ -80,6 +80,10 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         ) => json!({}),
         ("POST", "/api/v1/users/me/api-keys") => json!({"name": "a key", "permissions": ["source:read"]}),
         ("PUT" | "DELETE", "/api/v1/admin/users/roles") => role,
+        ("POST", "/api/v1/sources/{provider}/search") => json!({"query": "bees"}),
+        ("POST", "/api/v1/sources/retrieve") => {
+            json!({"doi": "10.1000/182", "repository_id": about.repository})
+        }
         ("POST", "/api/v1/sources/classify") => json!({"value": "10.1000/182"}),
         ("POST", "/api/v1/repositories/{repoID}/sources") => json!({"doi": "10.1000/182"}),
         ("POST", "/api/v1/repositories") => json!({"name": "Another"}),
@@ -116,7 +120,7 @@ fn path(line: &Line, about: &About) -> String {
     let path = line.path.replace("{userID}", &about.user.to_string()).replace("{path}", "mcp");
     let path = path.replace("{repoID}", &about.repository).replace("{jobID}", &about.job);
     let path = path.replace("{context}", "Own");
-    let path = ["{keyID}", "{grantID}", "{clientID}", "{rest}", "{sourceID}", "{imageID}"]
+    let path = ["{keyID}", "{grantID}", "{clientID}", "{rest}", "{sourceID}", "{imageID}", "{provider}"]
         .iter()
         .fold(path, |path, name| path.replace(name, &nothing));
     assert!(!path.contains('{'), "{path} has a new parameter: say in matrix.rs what stands for it");
