@@ -1,0 +1,9 @@
+//! Sources: from an address or a file to text with sentences, and the files that are kept of them.
+
+mod blobs;
+mod disk;
+mod files;
+mod intake;
+mod kills;
+mod library;
+mod retrieval;
