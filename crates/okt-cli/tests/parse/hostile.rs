@@ -10,6 +10,7 @@ use super::{Answer, Run, fixture, parse};
 /// The worker's memory, all of it.
 const MEMORY_MIB: u64 = 512;
 
+#[expect(clippy::print_stdout, reason = "what each did is worth reading")]
 fn attack(name: &str, bytes: &[u8]) -> Run {
     let run = parse(bytes);
     let answer = match &run.answer {
