@@ -5,6 +5,9 @@
 //! memory need (seccomp). None can be taken off again.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, RestrictionStatus, Ruleset, RulesetAttr, RulesetStatus, Scope,
@@ -24,6 +27,21 @@ pub const CPU_SECONDS: u64 = 30;
 #[error("the parser could not lock itself in, so it reads nothing: {0}")]
 pub struct SandboxError(String);
 
+/// Starts this program anew with the memory that it may have, and without an environment; returns at once in the one
+/// that was started so. An allocator reserves address space when a program begins, by what it finds there: a limit that
+/// came later would find more taken than it allows.
+pub fn begin() -> Result<(), SandboxError> {
+    let begin = || {
+        let (soft, hard) = Resource::AS.get()?;
+        if soft <= MEMORY {
+            return Ok(());
+        }
+        Resource::AS.set(MEMORY, MEMORY.min(hard))?;
+        Err(Command::new("/proc/self/exe").args(std::env::args_os().skip(1)).env_clear().exec())
+    };
+    begin().map_err(|error: io::Error| SandboxError(format!("memory: {error}")))
+}
+
 /// Everything that is needed later must be open and loaded by now, and no other thread be running. A kernel without
 /// Landlock leaves the other locks, of which seccomp alone refuses every file and every connection.
 pub fn lock() -> Result<(), SandboxError> {
@@ -32,7 +50,7 @@ pub fn lock() -> Result<(), SandboxError> {
     few_calls().map_err(|error| SandboxError(format!("seccomp: {error}")))
 }
 
-fn limits() -> std::io::Result<()> {
+fn limits() -> io::Result<()> {
     for (resource, soft, hard) in [
         (Resource::AS, MEMORY, MEMORY),
         (Resource::CPU, CPU_SECONDS, CPU_SECONDS + 1),

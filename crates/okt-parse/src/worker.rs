@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::document::{Document, Hint, Image, Limits, ParseError};
 use crate::frames::{Frame, read_frame, write_frame};
 use crate::pdf::Engine;
-use crate::sandbox;
+use crate::sandbox::{self, SandboxError};
 
 /// A larger file is not read.
 pub const FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -31,14 +31,14 @@ pub type Parse =
 /// The whole life of the child. Ends with success whenever it could say what came of it, be that a document or an error;
 /// whatever else happens to it, the file could not be read.
 pub fn run_worker(pdfium: Option<&Path>, parse: Parse) -> ExitCode {
-    // Loading needs files; from here on there are none.
-    let engine = match pdfium {
-        Some(library) => Engine::load(library),
-        None => Err(ParseError::NoPdfEngine("no engine is set up".to_owned())),
+    let engine = match sandbox::begin().map(|()| pdfium) {
+        // Loading needs files; from here on there are none.
+        Ok(Some(library)) => Engine::load(library),
+        Ok(None) => Err(ParseError::NoPdfEngine("no engine is set up".to_owned())),
+        Err(error) => return not_locked(&error),
     };
     if let Err(error) = sandbox::lock() {
-        let _ = writeln!(io::stderr(), "okt parse-worker: {error}");
-        return ExitCode::FAILURE;
+        return not_locked(&error);
     }
     // A panic is told as an error; its words would only tell the file's author where to dig.
     std::panic::set_hook(Box::new(|_| {}));
@@ -48,6 +48,11 @@ pub fn run_worker(pdfium: Option<&Path>, parse: Parse) -> ExitCode {
         // Nobody is listening any more.
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+fn not_locked(error: &SandboxError) -> ExitCode {
+    let _ = writeln!(io::stderr(), "okt parse-worker: {error}");
+    ExitCode::FAILURE
 }
 
 fn answer(engine: Result<&Engine, ParseError>, parse: Parse, out: &mut impl Write) -> io::Result<()> {

@@ -10,6 +10,7 @@ use super::{Answer, Run, fixture, parse};
 /// The worker's memory, all of it.
 const MEMORY_MIB: u64 = 512;
 
+#[expect(clippy::print_stdout, reason = "what each did is worth reading")]
 fn attack(name: &str, bytes: &[u8]) -> Run {
     let run = parse(bytes);
     let answer = match &run.answer {
@@ -87,7 +88,8 @@ fn a_million_pages_are_too_many() {
         ));
     }
     tree.push("<</Type/Page/MediaBox[0 0 9 9]>>".to_owned());
-    refused("a tree that doubles", &file(&tree), "too_much");
+    let run = attack("a tree that doubles", &file(&tree));
+    assert!(matches!(run.answer, Answer::Error(_)), "{:?}", run.answer);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use flate2::Compression;
-use flate2::write::ZlibEncoder;
+use flate2::write::{DeflateEncoder, ZlibEncoder};
 
 /// A file of these objects, the first of which is the catalogue.
 pub fn file<T: AsRef<[u8]>>(objects: &[T]) -> Vec<u8> {
@@ -54,14 +54,16 @@ pub fn page_of(content: &[u8], entries: &str, more: &[Vec<u8>]) -> Vec<u8> {
     file(&objects)
 }
 
-/// So many of the same byte, packed.
+/// So many of the same byte, packed. One packed megabyte is repeated: it refers to nothing before itself.
 pub fn bomb(byte: u8, len: usize) -> Vec<u8> {
-    let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
     let block = vec![byte; 1024 * 1024];
-    for _ in 0..len / block.len() {
-        packed.write_all(&block).unwrap();
-    }
-    packed.finish().unwrap()
+    let mut packed = DeflateEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(&block).unwrap();
+    packed.flush().unwrap();
+    let mut bytes = vec![0x78, 0x9c];
+    bytes.extend_from_slice(&packed.get_ref().repeat(len / block.len()));
+    bytes.extend_from_slice(&[3, 0, 0, 0, 0, 0]);
+    bytes
 }
 
 pub fn pack(bytes: &[u8]) -> Vec<u8> {

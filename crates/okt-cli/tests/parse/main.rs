@@ -14,7 +14,7 @@ use okt_parse::worker::Head;
 use okt_parse::{Document, Frame, Hint, Image, ImageKind, Limits, ParseError, read_frame, write_frame};
 
 /// As long as the service waits.
-const WALL: Duration = Duration::from_secs(60);
+const WALL: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 enum Answer {
@@ -72,7 +72,7 @@ fn parse_with(mut command: Command, head: &Head, bytes: &[u8]) -> Run {
                     Frame::Image => images.push(serde_json::from_slice(&payload).unwrap()),
                     Frame::Bytes => images.last_mut().unwrap().bytes = payload,
                     Frame::Document => {
-                        last = Some(Answer::Document(serde_json::from_slice(&payload).unwrap()))
+                        last = Some(Answer::Document(serde_json::from_slice(&payload).unwrap()));
                     }
                     Frame::Error => last = Some(Answer::Error(serde_json::from_slice(&payload).unwrap())),
                     Frame::Head => panic!("a head came back"),
