@@ -39,9 +39,9 @@ impl Library {
         all.extend_from_slice(settings);
         let service = TestService::product(&all).await;
         let owner = register(&service, "owner").await;
-        let made =
-            send(&service, &owner.token, Method::POST, "/api/v1/repositories", &json!({"name": "Bees"}));
-        let repository = made.await.json()["id"].as_str().unwrap().to_owned();
+        let name = json!({"name": "Bees"});
+        let made = send(&service, &owner.token, Method::POST, "/api/v1/repositories", &name).await;
+        let repository = made.json()["id"].as_str().unwrap().to_owned();
         Self { service, web, owner, repository, worker: None }
     }
 
