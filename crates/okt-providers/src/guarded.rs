@@ -4,6 +4,11 @@
 //! redirects without a check, and looks a name up after whoever checked it did.
 
 mod address;
+#[cfg(feature = "impersonate")]
+mod browser;
+#[cfg(not(feature = "impersonate"))]
+#[path = "guarded/no_browser.rs"]
+mod browser;
 mod error;
 mod gzip;
 mod response;
@@ -27,6 +32,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use url::{Host, Url};
 
 use address::Guard;
+use browser::Authorities;
+pub use browser::Profile;
 pub use error::{FetchError, Rule, Wait};
 pub use response::Response;
 pub use service::Service;
@@ -42,6 +49,8 @@ pub struct GuardedClient {
     guard: Guard,
     look_up: Arc<LookUp>,
     tls: rustls::ClientConfig,
+    /// For requests that look like a browser's, which have TLS of their own.
+    authorities: Authorities,
 }
 
 type LookUp = dyn Fn(String) -> LookingUp + Send + Sync;
@@ -53,6 +62,7 @@ pub struct Request {
     headers: HeaderMap,
     /// JSON. A request that has one is a POST; any other is a GET.
     body: Option<Vec<u8>>,
+    profile: Option<Profile>,
     https_only: bool,
     follow: bool,
     max_bytes: u64,
@@ -82,6 +92,7 @@ impl Request {
             url: url.into(),
             headers: HeaderMap::new(),
             body: None,
+            profile: None,
             https_only: false,
             follow: false,
             max_bytes: MAX_BYTES,
@@ -98,6 +109,13 @@ impl Request {
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
+        self
+    }
+
+    /// Makes a GET look like that of a browser, down to its TLS. All that is checked and limited is so here, too.
+    #[must_use]
+    pub const fn like(mut self, profile: Profile) -> Self {
+        self.profile = Some(profile);
         self
     }
 
@@ -147,6 +165,7 @@ impl GuardedClient {
             guard: Guard::new(allow_private),
             look_up: Arc::new(move |host| Box::pin(look_up(host))),
             tls: tls().map_err(|error| FetchError::NoAuthorities(error.into()))?,
+            authorities: Authorities::default(),
         })
     }
 
@@ -229,17 +248,21 @@ impl GuardedClient {
         deadline: Instant,
     ) -> Result<Response, FetchError> {
         let mut headers = request.headers.clone();
-        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        let connect = request.timeouts.connect;
+        if let (Some(profile), None) = (request.profile, &request.body) {
+            let answer = browser::get(&self.authorities, profile, url, checked, headers, connect).await?;
+            return Ok(Response::new(answer, url.clone(), request, deadline));
+        }
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
         if request.body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        let connect = request.timeouts.connect;
         let answer = self
             .send_to(url, checked, headers, request.body.clone(), connect)
             .await
             .map_err(|error| FetchError::of_sending(error, url, connect))?;
-        Ok(Response::new(answer, url.clone(), request.max_bytes, request.timeouts, deadline))
+        Ok(Response::new(answer.into(), url.clone(), request, deadline))
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the guarded client")]

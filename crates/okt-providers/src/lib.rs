@@ -13,4 +13,4 @@ mod retry_after;
 pub mod search;
 mod text;
 
-pub use guarded::{FetchError, GuardedClient, Request, Response, Rule, Service, Timeouts, Wait};
+pub use guarded::{FetchError, GuardedClient, Profile, Request, Response, Rule, Service, Timeouts, Wait};

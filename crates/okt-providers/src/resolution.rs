@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use okt_config::{Config, Resolution as Settings};
-use okt_model::Result;
+use okt_model::{Error, Result};
 use url::Url;
 
 pub use attempt::{Attempt, Outcome};
@@ -36,7 +36,7 @@ use robots::RobotsFiles;
 use run::Run;
 use solver::Solver;
 
-use crate::guarded::GuardedClient;
+use crate::guarded::{GuardedClient, Profile};
 
 /// Fetches documents. One serves the whole process, since it knows which hosts are busy; cheap to clone.
 #[derive(Clone)]
@@ -48,6 +48,8 @@ struct Inner {
     hosts: Hosts,
     /// `None`: not heeded.
     robots: Option<RobotsFiles>,
+    /// The browser that `tls` looks like; `None`: it is off.
+    profile: Option<Profile>,
     open_access: Option<OpenAccess>,
     solver: Option<Solver>,
 }
@@ -91,13 +93,19 @@ pub enum End {
 }
 
 impl Resolver {
+    /// Refuses a setting that it can't follow.
     pub fn new(config: &Config, client: GuardedClient) -> Result<Self> {
         let settings = config.providers.resolution.clone();
+        let name = settings.tls.impersonate.as_str();
+        let profile = (!name.is_empty()).then(|| Profile::named(name)).transpose();
+        let profile = profile
+            .map_err(|problem| Error::Operator(format!("providers.resolution.tls.impersonate: {problem}")))?;
         Ok(Self(Arc::new(Inner {
             hosts: Hosts::new(settings.per_host_concurrency, settings.per_host_delay.duration()),
             robots: settings.robots.then(|| RobotsFiles::new(settings.fetch.timeout.duration())),
             open_access: OpenAccess::new(&settings.open_access, &client),
             solver: Solver::new(&settings.challenge_solver, &client),
+            profile,
             client,
             settings,
         })))

@@ -8,20 +8,59 @@ use url::Url;
 
 use super::error::{FetchError, Wait};
 use super::gzip::Gunzip;
-use super::{Timeouts, redirect};
+use super::{Request, Timeouts, browser, redirect};
 
 pub struct Response {
     pub status: StatusCode,
     pub headers: HeaderMap,
     /// Where the answer came from, after redirects.
     pub final_url: Url,
-    body: reqwest::Response,
+    body: Body,
     packing: Packing,
     max_bytes: u64,
     arrived: u64,
     handed_out: u64,
     timeouts: Timeouts,
     deadline: Instant,
+}
+
+/// Whoever sent the request, as it came back.
+pub(super) struct Head {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Body,
+}
+
+pub(super) enum Body {
+    Plain(reqwest::Response),
+    #[cfg_attr(
+        not(feature = "impersonate"),
+        expect(dead_code, reason = "nobody looks like a browser in that build")
+    )]
+    Browser(browser::Answer),
+}
+
+impl From<reqwest::Response> for Head {
+    fn from(mut answer: reqwest::Response) -> Self {
+        let headers = std::mem::take(answer.headers_mut());
+        Self { status: answer.status(), headers, body: Body::Plain(answer) }
+    }
+}
+
+impl Body {
+    fn length(&self) -> Option<u64> {
+        match self {
+            Self::Plain(answer) => answer.content_length(),
+            Self::Browser(answer) => answer.length(),
+        }
+    }
+
+    async fn chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
+        match self {
+            Self::Plain(answer) => answer.chunk().await.map_err(FetchError::of_reading),
+            Self::Browser(answer) => answer.chunk().await,
+        }
+    }
 }
 
 enum Packing {
@@ -32,30 +71,23 @@ enum Packing {
 }
 
 impl Response {
-    pub(super) fn new(
-        mut body: reqwest::Response,
-        final_url: Url,
-        max_bytes: u64,
-        timeouts: Timeouts,
-        deadline: Instant,
-    ) -> Self {
-        let mut headers = std::mem::take(body.headers_mut());
+    pub(super) fn new(head: Head, final_url: Url, request: &Request, deadline: Instant) -> Self {
+        let Head { status, mut headers, body } = head;
         let packing = packing(&headers);
         if matches!(packing, Packing::Gzip(_)) {
             headers.remove(CONTENT_ENCODING);
             headers.remove(CONTENT_LENGTH);
         }
-        let status = body.status();
         Self {
             status,
             headers,
             final_url,
             body,
             packing,
-            max_bytes,
+            max_bytes: request.max_bytes,
             arrived: 0,
             handed_out: 0,
-            timeouts,
+            timeouts: request.timeouts,
             deadline,
         }
     }
@@ -101,7 +133,7 @@ impl Response {
 
     async fn receive(&mut self) -> Result<Option<Bytes>, FetchError> {
         // What is announced to be too large is not even begun.
-        self.fits(self.body.content_length().unwrap_or(0))?;
+        self.fits(self.body.length().unwrap_or(0))?;
         let patience = Instant::now() + self.timeouts.idle;
         let arrived = timeout_at(patience.min(self.deadline), self.body.chunk()).await;
         let arrived = arrived.map_err(|_| {
@@ -111,7 +143,7 @@ impl Response {
                 FetchError::TimedOut { wait: Wait::Total, limit: self.timeouts.total }
             }
         })?;
-        let arrived = arrived.map_err(FetchError::of_reading)?;
+        let arrived = arrived?;
         self.arrived += arrived.as_ref().map_or(0, |piece| piece.len() as u64);
         self.fits(self.arrived)?;
         Ok(arrived)

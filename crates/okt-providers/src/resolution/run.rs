@@ -14,7 +14,7 @@ use super::hosts::Turn;
 use super::page::{Page, Taker, Validators, Verdict};
 use super::retry::Tries;
 use super::{End, Inner, Resolution, Wanted, challenge};
-use crate::guarded::{FetchError, MAX_REDIRECTS, Request, Response, Timeouts};
+use crate::guarded::{FetchError, MAX_REDIRECTS, Profile, Request, Response, Timeouts};
 
 const WANTS: HeaderValue = HeaderValue::from_static(
     "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,text/markdown;q=0.8,*/*;q=0.5",
@@ -38,11 +38,12 @@ pub(super) enum Step {
 pub(super) struct Way {
     provider: Provider,
     timeout: Duration,
+    profile: Option<Profile>,
 }
 
 impl Way {
     pub(super) const fn plain(provider: Provider, timeout: Duration) -> Self {
-        Self { provider, timeout }
+        Self { provider, timeout, profile: None }
     }
 }
 
@@ -94,6 +95,12 @@ impl<'a, T: Taker> Run<'a, T> {
                 Some(solver) => self.challenge_solver(solver).await.map(Some),
                 None => Ok(None),
             },
+            Provider::Tls if resolver.profile.is_some() => {
+                let (timeout, profile) = (settings.tls.timeout.duration(), resolver.profile);
+                let way = Way { provider, timeout, profile };
+                // Once: what passes was waited for by `fetch`, and what does not is the same the next time.
+                self.page(&way, &self.wanted.url, &self.wanted.validators).await.map(Some)
+            }
             Provider::Fetch | Provider::Tls => Ok(None),
         }
     }
@@ -218,9 +225,11 @@ impl Inner {
         for _ in 0..=MAX_REDIRECTS {
             let turn = self.enter(&url).await?;
             let began = Instant::now();
-            let mut request = Request::get(url)
-                .header(ACCEPT, WANTS)
-                .timeouts(Timeouts { total: left, ..Timeouts::default() });
+            let mut request = Request::get(url).timeouts(Timeouts { total: left, ..Timeouts::default() });
+            request = match way.profile {
+                Some(profile) => request.like(profile),
+                None => request.header(ACCEPT, WANTS),
+            };
             for (name, value) in [(IF_NONE_MATCH, &known.etag), (IF_MODIFIED_SINCE, &known.last_modified)] {
                 if let Some(value) = value.as_ref().and_then(|value| HeaderValue::from_str(value).ok()) {
                     request = request.header(name, value);

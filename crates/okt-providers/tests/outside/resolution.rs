@@ -5,6 +5,7 @@ mod fetch;
 mod manners;
 mod open_access;
 mod solver;
+mod tls;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

@@ -79,7 +79,8 @@ pub struct OpenAccess {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// Profile of the browser to look like; empty turns it off.
+    /// The browser to look like: `chrome`, `edge`, `firefox`, `opera` or `safari`, with a version such as `chrome_149` or
+    /// without one for the newest that is known. Empty turns it off.
     pub impersonate: String,
     /// For one whole attempt.
     #[schemars(extend("x-positive" = true))]

@@ -79,10 +79,16 @@ async fn a_private_address_is_not_handed_over() {
     let solver = willing_solver().await;
     let mut config = with_solver(&solver);
     config.providers.resolution.fetch.enabled = false;
-    for url in ["http://inside.test/", "http://127.0.0.1/", "http://10.0.0.1/", "http://user:pw@named.test/"]
-    {
-        let resolution = resolver(&config, &[]).resolve(&wanted(url), &mut Reader::default()).await.unwrap();
-        assert_eq!(story(&resolution), ["challenge_solver / - address_refused"]);
+    // Also where nobody asks for robots.txt before, which would be refused as well.
+    for robots in [true, false] {
+        config.providers.resolution.robots = robots;
+        for url in
+            ["http://inside.test/", "http://127.0.0.1/", "http://10.0.0.1/", "http://user:pw@named.test/"]
+        {
+            let resolution =
+                resolver(&config, &[]).resolve(&wanted(url), &mut Reader::default()).await.unwrap();
+            assert_eq!(story(&resolution), ["challenge_solver / - address_refused"]);
+        }
     }
     assert_eq!(solver.connections().await, 0);
 }
