@@ -58,6 +58,7 @@ fn read(page: &[u8]) -> Result<String, Box<dyn Error>> {
 fn cpu_ticks() -> Result<f64, Box<dyn Error>> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let fields = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: Vec<f64> = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
+    let ticks: Vec<f64> =
+        fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
     Ok(ticks.iter().sum())
 }

@@ -59,7 +59,11 @@ fn trim(mut blocks: Vec<Block>) -> Vec<Block> {
     while blocks.last().is_some_and(|block| block.linky || matches!(block.kind, Kind::Heading(_))) {
         blocks.pop();
     }
-    let first = blocks.iter().position(good).unwrap_or(0);
+    let is_heading = |block: &Block| matches!(block.kind, Kind::Heading(_));
+    let mut first = blocks.iter().position(|block| good(block) && !is_heading(block)).unwrap_or(0);
+    while first > 0 && is_heading(&blocks[first - 1]) {
+        first -= 1;
+    }
     blocks.drain(..first);
     // Within the content lists of links are part of it; a paragraph that is nothing but a link invites to leave.
     blocks.retain(|block| !(block.linky && block.kind == Kind::Paragraph));

@@ -284,7 +284,8 @@ impl Render<'_> {
         let line = std::mem::take(&mut self.line);
         let linky = line.is_linky();
         let (text, mut markdown) = line.finish();
-        if text.is_empty() {
+        // Marks and ornaments alone say nothing.
+        if !text.contains(char::is_alphanumeric) {
             return;
         }
         if matches!(kind, Kind::Item(_)) {
@@ -297,6 +298,8 @@ impl Render<'_> {
         if self.quote > 0 && kind == Kind::Paragraph {
             markdown = markdown.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
         }
+        // A heading may be a link to itself.
+        let linky = linky && !matches!(kind, Kind::Heading(_));
         self.blocks.push(Block { kind, text, markdown, linky });
     }
 }
