@@ -28,8 +28,8 @@ pub fn read(html: &str, hint: &Hint, limits: &Limits) -> Result<Read, ParseError
     let content = content::find(&tree, meta::is_forum(&tree));
     let blocks = trim(render::blocks(&tree, &content, base.as_ref()));
     let mut read = meta::read(&tree, base.as_ref());
-    read.text = clean::paragraphs(&render::text(&blocks));
-    read.markdown = clean::paragraphs(&render::markdown(&blocks));
+    read.text = render::text(&blocks);
+    read.markdown = render::markdown(&blocks);
     read.images = images::find(&tree, &content, base.as_ref(), limits);
     Ok(read)
 }
