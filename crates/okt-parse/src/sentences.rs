@@ -20,7 +20,10 @@ const PROBE: [(&str, &str); 9] = [
         "en",
         "See Fig. 3 of Smith et al. (2020). The U.S. rate was 3.5 p.m. \"Why?\" he asked. Mr. A. Lee left.",
     ),
-    ("en", "One... two! Three?! (Four.) Five: e.g. six, i.e. seven; no. 8. See vol. 2.\nFig. 1. A plan.\n- a list. With two\n- Items"),
+    (
+        "en",
+        "One... two! Three?! (Four.) Five: e.g. six, i.e. seven; no. 8. See vol. 2.\nFig. 1. A plan.\n- a list. With two\n- Items",
+    ),
     ("de", "Das gilt z. B. am 3. Mai 2020. Dr. Weber kam."),
     ("fr", "M. Dupont est parti. « Vraiment ? » dit-elle."),
     ("ru", "Это было в 1990 г. в Москве. Он ушёл. А. С. Пушкин писал."),
