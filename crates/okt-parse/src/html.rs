@@ -5,9 +5,11 @@ use url::Url;
 use crate::{Hint, Limits, ParseError, Read, clean};
 
 mod content;
+mod guard;
 mod images;
 mod line;
 mod meta;
+mod names;
 mod render;
 mod tree;
 mod words;
@@ -22,6 +24,9 @@ const MOST_BYTES: usize = 32 * 1024 * 1024;
 pub fn read(html: &str, hint: &Hint, limits: &Limits) -> Result<Read, ParseError> {
     if html.len() > MOST_BYTES {
         return Err(ParseError::TooMuch(format!("a page of more than {} MiB", MOST_BYTES >> 20)));
+    }
+    if guard::is_hostile(html) {
+        return Err(ParseError::TooMuch("tags with tens of thousands of attributes".to_owned()));
     }
     let tree = Tree::parse(html);
     let base = base(&tree, hint);

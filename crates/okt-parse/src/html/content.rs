@@ -4,7 +4,8 @@
 //! most of what is left is looked for, from the outside in. Marks lie, so nothing goes that holds much of the page, and if
 //! hardly anything is left, less is believed.
 
-use super::tree::{BODY, Id, Tree, is_inline};
+use super::names::is_inline;
+use super::tree::{BODY, Id, Tree};
 use super::words::{FURNITURE, has_word};
 
 /// The part that counts, and for every node of the tree whether it goes.

@@ -4,7 +4,8 @@ use url::Url;
 
 use super::content::Content;
 use super::line::Line;
-use super::tree::{Id, Tree, is_inline};
+use super::names::is_inline;
+use super::tree::{Id, Tree};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {

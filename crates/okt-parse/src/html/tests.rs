@@ -81,6 +81,19 @@ fn markup_written_to_keep_a_reader_busy_does_not() {
 }
 
 #[test]
+fn a_tag_with_a_hundred_thousand_attributes_is_refused() {
+    let many: String = (0..100_000).fold(String::new(), |all, i| all + "a" + &i.to_string() + " ");
+    for html in
+        [format!("<p {many}>x"), format!("<p {}>x", many.replace(' ', "=''")), format!("<p x=\"y\" {many}")]
+    {
+        let error = read(&html, &Hint::default(), &Limits::default()).unwrap_err();
+        assert_eq!(error.code(), "too_much");
+    }
+    let script = format!("<p>Some words.</p><script>if (a<b) {{ {many} }}</script><p>And more.</p>");
+    assert_eq!(page(&script).text, "Some words.\n\nAnd more.");
+}
+
+#[test]
 fn a_page_says_what_it_is() {
     let read = page(
         "<html lang=en-GB><head><title>On salt - The Paper</title><meta property=og:site_name content='The Paper'>\
