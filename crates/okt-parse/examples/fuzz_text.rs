@@ -199,10 +199,14 @@ fn check(document: &Document) -> Result<(), String> {
     if document.text.contains(odd) || document.markdown.contains(odd) {
         return Err("a control character is left".to_owned());
     }
-    for event in pulldown_cmark::Parser::new(&document.markdown) {
+    for (event, range) in pulldown_cmark::Parser::new(&document.markdown).into_offset_iter() {
         use pulldown_cmark::{Event, Tag};
         match event {
-            Event::Html(html) | Event::InlineHtml(html) => return Err(format!("a tag is left: {html}")),
+            Event::Html(html) | Event::InlineHtml(html) => {
+                let before: String = document.markdown[..range.start].chars().rev().take(200).collect();
+                let before: String = before.chars().rev().collect();
+                return Err(format!("a tag is left in {:?}: {html:?} after {before:?}", document.kind));
+            }
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. })
                 if dest_url.trim().to_ascii_lowercase().starts_with("javascript:") =>
             {

@@ -10,7 +10,7 @@ fn no_tag_and_no_script_survives_into_markdown() {
     let read = page(
         "<article><p>One &lt;script&gt;alert(1)&lt;/script&gt; and <a href='javascript:alert(2)'>a link</a>, \
          <a href=' java\nscript:alert(3)'>another</a>, <a href='/c(d)'>a good one</a>, <b>bold <i>both</i></b>.</p>\
-         <p>&lt;img src=x onerror=alert(4)&gt; is text; `code` too. <code>a`b</code></p>\
+         <p>&lt;img src=x onerror=alert(4)&gt; is text; `code` too. <code>a`b<i></code> <code>&lt;b></code> <code>x<code>&lt;u></code></code> <code>y<br>&lt;s></code></p>\
          <p># not a heading</p><p>1. not a list</p><pre>```\n<b>x</b>\n</pre></article>",
     );
     let markdown = &read.markdown;
