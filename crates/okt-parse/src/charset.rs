@@ -95,6 +95,9 @@ mod tests {
         let page =
             format!("<meta http-equiv='Content-Type' content='text/html; charset=windows-1251'>{RUSSIAN}");
         assert_eq!(decode(&bytes("windows-1251", &page), None), page);
+        // One letter, which no guess gets right.
+        assert_eq!(decode(b"\x8a", Some("text/plain; charset=macintosh")), "ä");
+        assert_eq!(decode(b"<meta charset=macintosh>\x8a", None), "<meta charset=macintosh>ä");
         let wide: Vec<u8> =
             [0xff, 0xfe].into_iter().chain(RUSSIAN.encode_utf16().flat_map(u16::to_le_bytes)).collect();
         assert_eq!(decode(&wide, Some("text/plain; charset=utf-8")), RUSSIAN);

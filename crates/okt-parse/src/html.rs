@@ -5,9 +5,11 @@ use url::Url;
 use crate::{Hint, Limits, ParseError, Read, clean};
 
 mod content;
+mod guard;
 mod images;
 mod line;
 mod meta;
+mod names;
 mod render;
 mod tree;
 mod words;
@@ -23,13 +25,16 @@ pub fn read(html: &str, hint: &Hint, limits: &Limits) -> Result<Read, ParseError
     if html.len() > MOST_BYTES {
         return Err(ParseError::TooMuch(format!("a page of more than {} MiB", MOST_BYTES >> 20)));
     }
+    if guard::is_hostile(html) {
+        return Err(ParseError::TooMuch("tags with tens of thousands of attributes".to_owned()));
+    }
     let tree = Tree::parse(html);
     let base = base(&tree, hint);
     let content = content::find(&tree, meta::is_forum(&tree));
     let blocks = trim(render::blocks(&tree, &content, base.as_ref()));
     let mut read = meta::read(&tree, base.as_ref());
-    read.text = clean::paragraphs(&render::text(&blocks));
-    read.markdown = clean::paragraphs(&render::markdown(&blocks));
+    read.text = render::text(&blocks);
+    read.markdown = render::markdown(&blocks);
     read.images = images::find(&tree, &content, base.as_ref(), limits);
     Ok(read)
 }
@@ -59,7 +64,11 @@ fn trim(mut blocks: Vec<Block>) -> Vec<Block> {
     while blocks.last().is_some_and(|block| block.linky || matches!(block.kind, Kind::Heading(_))) {
         blocks.pop();
     }
-    let first = blocks.iter().position(good).unwrap_or(0);
+    let is_heading = |block: &Block| matches!(block.kind, Kind::Heading(_));
+    let mut first = blocks.iter().position(|block| good(block) && !is_heading(block)).unwrap_or(0);
+    while first > 0 && is_heading(&blocks[first - 1]) {
+        first -= 1;
+    }
     blocks.drain(..first);
     // Within the content lists of links are part of it; a paragraph that is nothing but a link invites to leave.
     blocks.retain(|block| !(block.linky && block.kind == Kind::Paragraph));

@@ -46,10 +46,10 @@ pub fn parse(
         Ok(read) => read,
         Err(error) => return Ok(Err(error)),
     };
-    if read.text.trim().is_empty() {
+    let (images, document) = finish(read, kind, content_type, limits);
+    if document.sentences.is_empty() {
         return Ok(Err(ParseError::Empty));
     }
-    let (images, document) = finish(read, kind, content_type, limits);
     for image in images {
         out(Piece::Image(image))?;
     }
@@ -59,6 +59,9 @@ pub fn parse(
 
 fn finish(mut read: Read, kind: Kind, content_type: &str, limits: &Limits) -> (Vec<Image>, Document) {
     let most = usize::try_from(limits.text_bytes).unwrap_or(usize::MAX);
+    // An entity may stand for any character, so this comes last.
+    read.text = clean::paragraphs(&clean::characters(&read.text));
+    read.markdown = clean::paragraphs(&clean::characters(&read.markdown));
     clean::shorten(&mut read.text, most);
     clean::shorten(&mut read.markdown, most);
     let language = language::of(&read.text, read.language.as_deref());

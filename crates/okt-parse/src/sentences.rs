@@ -20,7 +20,10 @@ const PROBE: [(&str, &str); 9] = [
         "en",
         "See Fig. 3 of Smith et al. (2020). The U.S. rate was 3.5 p.m. \"Why?\" he asked. Mr. A. Lee left.",
     ),
-    ("en", "One... two! Three?! (Four.) Five: e.g. six, i.e. seven; no. 8.\n- a list. With two\n- Items"),
+    (
+        "en",
+        "One... two! Three?! (Four.) Five: e.g. six, i.e. seven; no. 8. See vol. 2.\nFig. 1. A plan.\n- a list. With two\n- Items",
+    ),
     ("de", "Das gilt z. B. am 3. Mai 2020. Dr. Weber kam."),
     ("fr", "M. Dupont est parti. « Vraiment ? » dit-elle."),
     ("ru", "Это было в 1990 г. в Москве. Он ушёл. А. С. Пушкин писал."),
@@ -119,7 +122,8 @@ fn window(text: &str) -> &str {
 }
 
 /// What the library says, made whole: the parts follow each other without a gap, the number of an item stays with the
-/// item, and what has neither letter nor digit stays with what is before it.
+/// item, what has neither letter nor digit stays with what is before it, and abbreviations that it does not know are no
+/// end.
 fn library(language: &str, text: &str) -> Vec<(usize, usize)> {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     let mut at = 0;
@@ -132,10 +136,10 @@ fn library(language: &str, text: &str) -> Vec<(usize, usize)> {
         let part = text[at..end].trim();
         let bare = !part.chars().any(char::is_alphanumeric);
         match parts.last_mut() {
-            Some(last) if bare || joins_next => last.1 = end,
+            Some(last) if bare || joins_next || is_torn(&text[last.0..last.1], part) => last.1 = end,
             _ => parts.push((at, end)),
         }
-        joins_next = is_number(part) || (bare && (joins_next || parts.len() == 1));
+        joins_next = is_number(part) || is_label(part) || (bare && (joins_next || parts.len() == 1));
         at = end;
     }
     match parts.last_mut() {
@@ -143,6 +147,45 @@ fn library(language: &str, text: &str) -> Vec<(usize, usize)> {
         None => parts.push((0, text.len())),
     }
     parts
+}
+
+/// Words before a number that end with a full stop.
+const SHORT: &str = " abb app approx art bd ca cf ch chap col ed eq eqs fig figs no nos nr op p para pp pt ref refs s sec \
+                     sect tab vgl vol vols vs гл рис с см стр табл ";
+
+/// Whether two parts are one sentence after all: nothing begins with a small letter after a full stop, and after
+/// `vol.` comes the number of it.
+fn is_torn(before: &str, after: &str) -> bool {
+    let Some(head) = before.trim_end().strip_suffix('.').filter(|head| !head.ends_with('.')) else {
+        return false;
+    };
+    let first = after.chars().next().unwrap_or(' ');
+    if first.is_lowercase() {
+        return true;
+    }
+    let word = head.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default().to_lowercase();
+    first.is_ascii_digit() && !word.is_empty() && SHORT.contains(&format!(" {word} "))
+}
+
+/// `Fig. 3.` before what the figure shows.
+fn is_label(part: &str) -> bool {
+    let Some((word, number)) = part.trim_end_matches(['.', ':']).split_once(' ') else { return false };
+    let word = word.trim_end_matches('.').to_lowercase();
+    let known = matches!(
+        word.as_str(),
+        "fig"
+            | "figure"
+            | "tab"
+            | "table"
+            | "abb"
+            | "abbildung"
+            | "tabelle"
+            | "box"
+            | "scheme"
+            | "рис"
+            | "табл"
+    );
+    known && number.len() <= 6 && number.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The parts of a text (bytes) that no sentence crosses: paragraphs, headings and items of lists.

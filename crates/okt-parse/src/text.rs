@@ -46,6 +46,7 @@ fn rendered(body: &str) -> String {
                 out.push_str(&text);
             }
             Event::SoftBreak | Event::HardBreak => out.push('\n'),
+            Event::InlineHtml(tag) if tag.starts_with("<br") => out.push('\n'),
             Event::Start(Tag::TableCell) => {
                 if cell {
                     out.push_str(" | ");

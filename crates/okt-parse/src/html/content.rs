@@ -4,7 +4,8 @@
 //! most of what is left is looked for, from the outside in. Marks lie, so nothing goes that holds much of the page, and if
 //! hardly anything is left, less is believed.
 
-use super::tree::{BODY, Id, Tree, is_inline};
+use super::names::is_inline;
+use super::tree::{BODY, Id, Tree};
 use super::words::{FURNITURE, has_word};
 
 /// The part that counts, and for every node of the tree whether it goes.
@@ -46,7 +47,7 @@ fn attempt(tree: &Tree, belief: Belief, forum: bool, all: &Sums) -> (Content, u3
     let sums = Sums::of(tree, &dropped);
     drop_link_boxes(tree, &sums, &mut dropped);
     let sums = Sums::of(tree, &dropped);
-    let root = root(tree, &sums);
+    let root = root(tree, &sums, &dropped);
     let text = sums.text[root];
     (Content { root, dropped }, text)
 }
@@ -138,9 +139,23 @@ fn invisible(tree: &Tree) -> Vec<bool> {
                     | "rp"
             )
             || node.attribute("hidden").is_some()
+            || is_pointer(tree, id)
             || node.attribute("style").is_some_and(hides);
     }
     dropped
+}
+
+/// The mark of a footnote, or the sign beside a heading that links to itself.
+fn is_pointer(tree: &Tree, id: Id) -> bool {
+    let node = &tree.nodes[id];
+    if &*node.name == "a" {
+        let silent = !tree.below(id).any(|id| tree.nodes[id].text.contains(char::is_alphanumeric));
+        return silent && !tree.below(id).any(|id| &*tree.nodes[id].name == "img");
+    }
+    let within = |id: Id| {
+        &*tree.nodes[id].name == "a" && tree.nodes[id].attribute("href").is_some_and(|to| to.contains('#'))
+    };
+    &*node.name == "sup" && tree.below(id).take(8).any(within) && tree.text_of(id).trim().chars().count() <= 6
 }
 
 fn hides(style: &str) -> bool {
@@ -242,28 +257,37 @@ fn drop_link_boxes(tree: &Tree, sums: &Sums, dropped: &mut [bool]) {
     }
 }
 
-/// From the outside in, as long as one part holds nearly all of the prose.
-fn root(tree: &Tree, sums: &Sums) -> Id {
-    let mut at = BODY;
-    if let Some(marked) = marked(tree, sums) {
-        at = marked;
+/// From the outside in, as long as one part holds nearly all of the prose; then out again as far as the headline.
+fn root(tree: &Tree, sums: &Sums, dropped: &[bool]) -> Id {
+    let mut at = marked(tree, sums).unwrap_or(BODY);
+    while let Some(child) = tree
+        .children(at)
+        .filter(|child| is_container(&tree.nodes[*child].name))
+        .max_by_key(|id| sums.prose[*id])
+        .filter(|id| sums.prose[*id] > 0 && share(sums.prose[*id], sums.prose[at]) >= 85)
+        // What is left out must not be much either, prose or not.
+        .filter(|id| share(sums.text[*id], sums.text[at]) >= 65)
+    {
+        at = child;
     }
-    loop {
-        let best = tree
-            .children(at)
-            .filter(|child| !is_inline(&tree.nodes[*child].name))
-            .max_by_key(|id| sums.prose[*id]);
-        match best {
-            Some(child)
-                if sums.prose[child] > 0
-                    && u64::from(sums.prose[child]) * 100 >= u64::from(sums.prose[at]) * 85
-                    && is_container(&tree.nodes[child].name) =>
-            {
-                at = child;
-            }
-            _ => return at,
-        }
+    with_headline(tree, sums, dropped, at)
+}
+
+/// In percent.
+fn share(part: u32, whole: u32) -> u64 {
+    u64::from(part) * 100 / u64::from(whole).max(1)
+}
+
+/// The smallest part around the content that has a headline before it, if there is little else in that part.
+fn with_headline(tree: &Tree, sums: &Sums, dropped: &[bool], root: Id) -> Id {
+    let is_headline = |id: Id| &*tree.nodes[id].name == "h1" && !dropped[id];
+    if tree.below(root).any(is_headline) {
+        return root;
     }
+    tree.above(root)
+        .take_while(|around| share(sums.text[*around], sums.text[root]) <= 135)
+        .find(|around| (*around..root).any(is_headline))
+        .unwrap_or(root)
 }
 
 fn is_container(name: &str) -> bool {
@@ -286,14 +310,13 @@ fn is_container(name: &str) -> bool {
 
 /// The innermost element that says it is the content and holds most of the prose.
 fn marked(tree: &Tree, sums: &Sums) -> Option<Id> {
-    let page = u64::from(sums.prose[BODY]);
     let mut best: Option<(u32, Id)> = None;
     for id in 1..tree.nodes.len() {
         if sums.prose[id] == 0 || tree.nodes[id].is_text() {
             continue;
         }
-        let Some((rank, share)) = claim(tree, id) else { continue };
-        if u64::from(sums.prose[id]) * 100 < page * share {
+        let Some((rank, least)) = claim(tree, id) else { continue };
+        if share(sums.prose[id], sums.prose[BODY]) < least {
             continue;
         }
         // Of the same rank the larger one, of which the other may be a part.

@@ -6,8 +6,9 @@ use crate::{clean, text};
 pub struct Line {
     text: String,
     markdown: String,
-    /// Where the marks that are open began, and which they are. A mark is written when there is text in it.
-    open: Vec<(&'static str, usize)>,
+    /// The marks that are open and where they began, in the Markdown and in the text. They are written when they are
+    /// closed, if there is text in them.
+    open: Vec<(&'static str, usize, usize)>,
     link: Option<(usize, usize)>,
     in_links: usize,
     /// White space that counts if something follows.
@@ -32,23 +33,14 @@ impl Line {
         }
         self.space = false;
         self.text.push_str(word);
-        if self.open.iter().any(|(mark, _)| *mark == "`") {
-            self.markdown.push_str(&word.replace('`', "'"));
-        } else {
-            let first = self.markdown.is_empty() || self.markdown.ends_with('\n');
-            let escaped = text::escape(word);
-            // Only at the start of a line do these mean something.
-            self.markdown.push_str(if first {
-                &escaped
-            } else {
-                escaped
-                    .strip_prefix('\\')
-                    .filter(|rest| rest.starts_with(['#', '+', '-', '=']))
-                    .unwrap_or(&escaped)
-            });
-            if first {
-                self.escape_number();
-            }
+        let first = self.markdown.is_empty() || self.markdown.ends_with('\n');
+        let escaped = text::escape(word);
+        // Only at the start of a line do these mean something.
+        let plain =
+            escaped.strip_prefix('\\').filter(|rest| !first && rest.starts_with(['#', '+', '-', '=']));
+        self.markdown.push_str(plain.unwrap_or(&escaped));
+        if first {
+            self.escape_number();
         }
     }
 
@@ -78,7 +70,7 @@ impl Line {
 
     pub fn open(&mut self, mark: &'static str) {
         if !mark.is_empty() {
-            self.open.push((mark, self.markdown.len()));
+            self.open.push((mark, self.markdown.len(), self.text.len()));
         }
     }
 
@@ -87,10 +79,10 @@ impl Line {
             return;
         }
         // A block within may have taken the line away.
-        let Some(at) = self.open.iter().rposition(|(open, _)| *open == mark) else { return };
-        let (_, start) = self.open.remove(at);
+        let Some(at) = self.open.iter().rposition(|(open, ..)| *open == mark) else { return };
+        let (_, start, before) = self.open.remove(at);
         let Some(inside) = self.markdown.get(start..) else { return };
-        let nested = self.open.iter().any(|(open, _)| *open == mark);
+        let nested = self.open.iter().any(|(open, ..)| *open == mark);
         let trimmed = inside.trim_start();
         if trimmed.is_empty()
             || trimmed.contains('\n')
@@ -100,6 +92,16 @@ impl Line {
             return;
         }
         let start = self.markdown.len() - trimmed.len();
+        if mark == "`" {
+            // Code is as it is, without what escapes it elsewhere; so it must really become code.
+            let code = self.text[before..].trim();
+            if !code.contains('`') && !self.markdown[..start].ends_with('`') {
+                let code = format!("`{code}`");
+                self.markdown.truncate(start);
+                self.markdown.push_str(&code);
+            }
+            return;
+        }
         self.markdown.insert_str(start, mark);
         self.markdown.push_str(mark);
     }

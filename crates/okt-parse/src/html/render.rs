@@ -4,7 +4,8 @@ use url::Url;
 
 use super::content::Content;
 use super::line::Line;
-use super::tree::{Id, Tree, is_inline};
+use super::names::is_inline;
+use super::tree::{Id, Tree};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -284,7 +285,8 @@ impl Render<'_> {
         let line = std::mem::take(&mut self.line);
         let linky = line.is_linky();
         let (text, mut markdown) = line.finish();
-        if text.is_empty() {
+        // Marks and ornaments alone say nothing.
+        if !text.contains(char::is_alphanumeric) {
             return;
         }
         if matches!(kind, Kind::Item(_)) {
@@ -297,6 +299,8 @@ impl Render<'_> {
         if self.quote > 0 && kind == Kind::Paragraph {
             markdown = markdown.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
         }
+        // A heading may be a link to itself.
+        let linky = linky && !matches!(kind, Kind::Heading(_));
         self.blocks.push(Block { kind, text, markdown, linky });
     }
 }

@@ -10,7 +10,7 @@ fn no_tag_and_no_script_survives_into_markdown() {
     let read = page(
         "<article><p>One &lt;script&gt;alert(1)&lt;/script&gt; and <a href='javascript:alert(2)'>a link</a>, \
          <a href=' java\nscript:alert(3)'>another</a>, <a href='/c(d)'>a good one</a>, <b>bold <i>both</i></b>.</p>\
-         <p>&lt;img src=x onerror=alert(4)&gt; is text; `code` too. <code>a`b</code></p>\
+         <p>&lt;img src=x onerror=alert(4)&gt; is text; `code` too. <code>a`b<i></code> <code>&lt;b></code> <code>x<code>&lt;u></code></code> <code>y<br>&lt;s></code></p>\
          <p># not a heading</p><p>1. not a list</p><pre>```\n<b>x</b>\n</pre></article>",
     );
     let markdown = &read.markdown;
@@ -78,6 +78,19 @@ fn markup_written_to_keep_a_reader_busy_does_not() {
         read(&html, &Hint::default(), &Limits::default()).unwrap();
         assert!(began.elapsed().as_secs() < 5, "{name} took {:?}", began.elapsed());
     }
+}
+
+#[test]
+fn a_tag_with_a_hundred_thousand_attributes_is_refused() {
+    let many: String = (0..100_000).fold(String::new(), |all, i| all + "a" + &i.to_string() + " ");
+    for html in
+        [format!("<p {many}>x"), format!("<p {}>x", many.replace(' ', "=''")), format!("<p x=\"y\" {many}")]
+    {
+        let error = read(&html, &Hint::default(), &Limits::default()).unwrap_err();
+        assert_eq!(error.code(), "too_much");
+    }
+    let script = format!("<p>Some words.</p><script>if (a<b) {{ {many} }}</script><p>And more.</p>");
+    assert_eq!(page(&script).text, "Some words.\n\nAnd more.");
 }
 
 #[test]

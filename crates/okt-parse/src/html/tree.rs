@@ -16,6 +16,8 @@ use html5ever::tokenizer::{
 };
 use html5ever::{Attribute, LocalName, local_name};
 
+use super::names::{KEPT, is_inline, is_scope, is_void};
+
 /// Walks of the tree recurse, so this bounds their stack.
 const DEEPEST: usize = 256;
 /// Then only text is taken in. A page of a hundred thousand words has a tenth of it.
@@ -175,7 +177,8 @@ impl Builder {
         Self { tree, open: vec![BODY], counts: HashMap::new(), over: 0, raw: None }
     }
 
-    fn start(&mut self, tag: Tag) -> TokenSinkResult<()> {
+    fn start(&mut self, mut tag: Tag) -> TokenSinkResult<()> {
+        tag.attrs.retain(|attribute| KEPT.contains(&&*attribute.name.local));
         match &*tag.name {
             "html" | "body" => {
                 let language = attribute(&tag.attrs, "lang").or_else(|| attribute(&tag.attrs, "xml:lang"));
@@ -372,94 +375,4 @@ impl Builder {
             }
         }
     }
-}
-
-fn is_scope(name: &str) -> bool {
-    matches!(name, "td" | "th" | "caption" | "table" | "button" | "object")
-}
-
-fn is_void(name: &str) -> bool {
-    matches!(
-        name,
-        "area"
-            | "br"
-            | "col"
-            | "embed"
-            | "hr"
-            | "img"
-            | "input"
-            | "param"
-            | "source"
-            | "track"
-            | "wbr"
-            | "frame"
-    )
-}
-
-/// Elements that do not begin a new line.
-pub fn is_inline(name: &str) -> bool {
-    matches!(
-        name,
-        "" | "a"
-            | "abbr"
-            | "acronym"
-            | "b"
-            | "bdi"
-            | "bdo"
-            | "big"
-            | "br"
-            | "button"
-            | "cite"
-            | "code"
-            | "data"
-            | "del"
-            | "dfn"
-            | "em"
-            | "font"
-            | "i"
-            | "img"
-            | "input"
-            | "ins"
-            | "kbd"
-            | "label"
-            | "mark"
-            | "math"
-            | "nobr"
-            | "picture"
-            | "q"
-            | "rp"
-            | "rt"
-            | "ruby"
-            | "s"
-            | "samp"
-            | "small"
-            | "source"
-            | "span"
-            | "strike"
-            | "strong"
-            | "sub"
-            | "sup"
-            | "svg"
-            | "time"
-            | "tt"
-            | "u"
-            | "var"
-            | "wbr"
-            | "mi"
-            | "mn"
-            | "mo"
-            | "mrow"
-            | "msup"
-            | "msub"
-            | "semantics"
-            | "path"
-            | "g"
-            | "use"
-            | "meta"
-            | "link"
-            | "object"
-            | "video"
-            | "audio"
-            | "track"
-    )
 }
