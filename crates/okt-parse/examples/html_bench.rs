@@ -6,7 +6,8 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use okt_parse::{Hint, Limits, Piece};
+use okt_parse::ParseError;
+use okt_parse::worker::Head;
 
 #[expect(clippy::print_stdout, reason = "the figure is what it is run for")]
 fn main() -> Result<(), Box<dyn Error>> {
@@ -44,14 +45,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn read(page: &[u8]) -> Result<String, Box<dyn Error>> {
-    let mut text = String::new();
-    okt_parse::parse(page, &Hint::default(), &Limits::default(), &mut |piece| {
-        if let Piece::Document(document) = piece {
-            text = document.text;
-        }
-        Ok(())
-    })??;
-    Ok(text)
+    let engine = Err(ParseError::NoPdfEngine("none is needed here".to_owned()));
+    Ok(okt_parse::parse(engine, page, &Head::default(), &mut |_| {})?.text)
 }
 
 /// User and system time of this process.

@@ -44,24 +44,6 @@ pub fn line(text: &str, longest: usize) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
-/// At most so many bytes, cut at the end of a paragraph, a word or at least a character.
-pub fn shorten(text: &mut String, longest: usize) {
-    if text.len() <= longest {
-        return;
-    }
-    let mut end = longest;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let head = &text[..end];
-    let end = head
-        .rfind("\n\n")
-        .filter(|at| *at > end / 2)
-        .or_else(|| head.rfind(char::is_whitespace))
-        .unwrap_or(end);
-    text.truncate(end);
-}
-
 /// Lines without white space at their ends and never two empty lines in a row.
 pub fn paragraphs(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

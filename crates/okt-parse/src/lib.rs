@@ -14,16 +14,14 @@ mod html;
 mod language;
 mod parse;
 pub mod pdf;
-mod read;
 pub mod sandbox;
 mod sentences;
 mod sniff;
 mod text;
 pub mod worker;
 
-pub use document::{Document, Hint, Image, ImageKind, Kind, Limits, ParseError, Piece, Rect};
+pub use document::{Document, Hint, Image, ImageKind, Kind, Limits, ParseError, Rect};
 pub use frames::{Frame, read_frame, write_frame};
 use parse::Read;
 pub use parse::parse;
-pub use read::read;
 pub use sentences::{SEGMENTER, segmenter_hash, sentences};

@@ -1,10 +1,10 @@
-//! From bytes to pieces.
+//! Any file, by the reader of its kind.
 
-use std::io;
-
+use crate::pdf::{self, Engine};
+use crate::worker::Head;
 use crate::{
-    Document, Hint, Image, Kind, Limits, ParseError, Piece, SEGMENTER, charset, clean, html, language,
-    segmenter_hash, sentences, sniff, text,
+    Document, Image, Kind, Limits, ParseError, SEGMENTER, charset, clean, html, language, segmenter_hash,
+    sentences, sniff, text,
 };
 
 /// What the reader of a format found out. What follows from the text is added for all formats alike.
@@ -22,48 +22,59 @@ pub struct Read {
     pub images: Vec<Image>,
 }
 
-/// Reads a file and hands out its pieces: images first, then the document. The outer error is that of `out`.
+/// Reads a file. Images go out as they are found, before the document is there. Whoever reads no PDFs has no engine.
 pub fn parse(
+    engine: Result<&Engine, ParseError>,
     bytes: &[u8],
-    hint: &Hint,
-    limits: &Limits,
-    out: &mut dyn FnMut(Piece) -> io::Result<()>,
-) -> io::Result<Result<(), ParseError>> {
-    let (kind, content_type) = match sniff::kind(bytes, hint) {
-        Ok(found) => found,
-        Err(error) => return Ok(Err(error)),
-    };
+    head: &Head,
+    images: &mut dyn FnMut(Image),
+) -> Result<Document, ParseError> {
+    let Head { hint, limits } = head;
+    let (kind, content_type) = sniff::kind(bytes, hint)?;
     let decode = || charset::decode(bytes, hint.content_type.as_deref());
     let read = match kind {
-        // Joined with the reader of PDFs here: `Kind::Pdf => return crate::pdf::parse(bytes, hint, limits, out),`
-        Kind::Pdf => return Ok(Err(ParseError::NoPdfEngine("this build has no reader for them".to_owned()))),
-        Kind::Docx => Err(ParseError::Unsupported("Word document; add it as PDF or HTML".to_owned())),
-        Kind::Html => html::read(&decode(), hint, limits),
-        Kind::Markdown => Ok(text::markdown(&decode())),
-        Kind::Text => Ok(text::plain(&decode())),
+        Kind::Pdf => return read_pdf(engine?, bytes, limits, images),
+        Kind::Docx => {
+            return Err(ParseError::Unsupported("Word document; add it as PDF or HTML".to_owned()));
+        }
+        Kind::Html => html::read(&decode(), hint, limits)?,
+        Kind::Markdown => text::markdown(&decode()),
+        Kind::Text => text::plain(&decode()),
     };
-    let read = match read {
-        Ok(read) => read,
-        Err(error) => return Ok(Err(error)),
-    };
-    let (images, document) = finish(read, kind, content_type, limits);
-    if document.sentences.is_empty() {
-        return Ok(Err(ParseError::Empty));
-    }
-    for image in images {
-        out(Piece::Image(image))?;
-    }
-    out(Piece::Document(Box::new(document)))?;
-    Ok(Ok(()))
+    let (found, document) = finish(read, kind, content_type, limits)?;
+    found.into_iter().for_each(images);
+    Ok(document)
 }
 
-fn finish(mut read: Read, kind: Kind, content_type: &str, limits: &Limits) -> (Vec<Image>, Document) {
-    let most = usize::try_from(limits.text_bytes).unwrap_or(usize::MAX);
+fn read_pdf(
+    engine: &Engine,
+    bytes: &[u8],
+    limits: &Limits,
+    images: &mut dyn FnMut(Image),
+) -> Result<Document, ParseError> {
+    let segment = |text: &str, said: Option<&str>| sentences(text, language::of(text, said).as_deref());
+    let read = pdf::parse(engine, bytes, limits, segment, images)?;
+    Ok(Document {
+        language: language::of(&read.text, read.language.as_deref()),
+        segmenter: SEGMENTER.to_owned(),
+        segmenter_hash: segmenter_hash(),
+        ..read
+    })
+}
+
+fn finish(
+    mut read: Read,
+    kind: Kind,
+    content_type: &str,
+    limits: &Limits,
+) -> Result<(Vec<Image>, Document), ParseError> {
     // An entity may stand for any character, so this comes last.
     read.text = clean::paragraphs(&clean::characters(&read.text));
     read.markdown = clean::paragraphs(&clean::characters(&read.markdown));
-    clean::shorten(&mut read.text, most);
-    clean::shorten(&mut read.markdown, most);
+    let most = usize::try_from(limits.text_bytes).unwrap_or(usize::MAX);
+    if read.text.len() > most || read.markdown.len() > most {
+        return Err(ParseError::TooMuch(format!("its text is longer than {most} bytes; add it in parts")));
+    }
     let language = language::of(&read.text, read.language.as_deref());
     let sentences = sentences(&read.text, language.as_deref());
     let document = Document {
@@ -84,5 +95,8 @@ fn finish(mut read: Read, kind: Kind, content_type: &str, limits: &Limits) -> (V
         segmenter: SEGMENTER.to_owned(),
         segmenter_hash: segmenter_hash(),
     };
-    (read.images, document)
+    if document.sentences.is_empty() {
+        return Err(ParseError::Empty);
+    }
+    Ok((read.images, document))
 }

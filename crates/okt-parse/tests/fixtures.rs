@@ -8,7 +8,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use okt_parse::{Document, Hint, Image, Limits, Piece};
+use okt_parse::worker::Head;
+use okt_parse::{Document, Hint, Image, Limits, ParseError};
 use serde_json::json;
 
 fn folder() -> PathBuf {
@@ -26,17 +27,10 @@ fn hint(path: &Path) -> Hint {
 
 fn read(bytes: &[u8], hint: &Hint) -> (Vec<Image>, Document) {
     let mut images = Vec::new();
-    let mut document = None;
-    okt_parse::parse(bytes, hint, &Limits::default(), &mut |piece| {
-        match piece {
-            Piece::Image(image) => images.push(image),
-            Piece::Document(found) => document = Some(*found),
-        }
-        Ok(())
-    })
-    .unwrap()
-    .unwrap();
-    (images, document.unwrap())
+    let head = Head { hint: hint.clone(), limits: Limits::default() };
+    let engine = Err(ParseError::NoPdfEngine("none is needed here".to_owned()));
+    let document = okt_parse::parse(engine, bytes, &head, &mut |image| images.push(image)).unwrap();
+    (images, document)
 }
 
 /// What a person wants to see of it: each sentence with its offsets.
