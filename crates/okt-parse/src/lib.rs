@@ -15,6 +15,7 @@ mod language;
 mod parse;
 pub mod pdf;
 mod read;
+pub mod references;
 pub mod sandbox;
 mod sentences;
 mod sniff;
