@@ -2,6 +2,7 @@
 //! lists that were made wrong.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -227,7 +228,7 @@ fn lists_written_to_keep_a_reader_busy_do_not() {
     let fill = |unit: &str| unit.repeat(mega / unit.len());
     let mut doubling = "@string{a0 = {x}}\n".to_owned();
     for n in 1..40 {
-        doubling += &format!("@string{{a{n} = a{0} # a{0} # a{0}}}\n", n - 1);
+        writeln!(doubling, "@string{{a{n} = a{0} # a{0} # a{0}}}", n - 1).unwrap();
     }
     let cases = [
         (
