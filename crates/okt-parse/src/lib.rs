@@ -14,6 +14,7 @@ mod html;
 mod language;
 mod parse;
 pub mod pdf;
+pub mod references;
 pub mod sandbox;
 mod sentences;
 mod sniff;
