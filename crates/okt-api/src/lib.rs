@@ -23,6 +23,7 @@ mod repositories;
 mod settings;
 mod sign_in;
 mod source_files;
+mod source_import;
 mod source_providers;
 mod source_views;
 mod sources;

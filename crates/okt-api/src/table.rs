@@ -12,7 +12,7 @@ use crate::source_providers::{DECOMPOSITION_READ, SOURCE_PROVIDER_EXECUTE, SOURC
 use crate::sources::{SOURCE_DELETE, SOURCE_READ, SOURCE_UPDATE, SOURCE_WRITE};
 use crate::{
     Api, admin, api_keys, audit, auth, contexts, docs, health, jobs, members, metrics, oauth, once, openapi,
-    presets, registry, repositories, settings, source_files, source_providers, sources, users,
+    presets, registry, repositories, settings, source_files, source_import, source_providers, sources, users,
 };
 
 const AUDIT_READ: Permission = Permission::new(Object::Audit, Action::Read);
@@ -93,6 +93,7 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(Needs(SOURCE_READ), route!(sources::list))
         .at(Needs(SOURCE_WRITE), once(&api.app, route!(sources::create)))
         .at_streaming(Needs(SOURCE_WRITE), route!(source_files::upload))
+        .at_streaming(Needs(SOURCE_WRITE), route!(source_import::import))
         .at(Needs(SOURCE_READ), route!(sources::show))
         .at(Needs(SOURCE_DELETE), route!(sources::delete))
         .at(Needs(SOURCE_UPDATE), once(&api.app, route!(sources::process)))

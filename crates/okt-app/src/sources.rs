@@ -268,7 +268,7 @@ impl App {
     }
 }
 
-fn new_source(id: SourceId, url: String) -> NewSource {
+pub(crate) fn new_source(id: SourceId, url: String) -> NewSource {
     NewSource {
         id,
         job: JobId::mint(),
@@ -286,7 +286,11 @@ fn new_source(id: SourceId, url: String) -> NewSource {
 }
 
 /// The source, its job, and whether both were there before.
-async fn accept(tx: &mut Tx, scope: &RepoScope, new: &NewSource) -> Result<(SourceId, JobId, bool)> {
+pub(crate) async fn accept(
+    tx: &mut Tx,
+    scope: &RepoScope,
+    new: &NewSource,
+) -> Result<(SourceId, JobId, bool)> {
     let repository = scope.repository();
     if sources::insert(tx, repository, new).await? {
         counters::add(tx, repository, COUNTER, 1).await?;

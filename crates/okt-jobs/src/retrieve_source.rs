@@ -13,7 +13,7 @@ use std::time::Duration;
 use okt_config::Config;
 use okt_model::{
     Error, FetchAttempt, Progress, Result, RetrieveSource, Source, SourceDecomposition, SourceFailure,
-    SourceStage, SourceStatus,
+    SourceStage, SourceStatus, parse_date,
 };
 use okt_parse::Limits;
 use okt_providers::GuardedClient;
@@ -25,7 +25,7 @@ use okt_store::sources::{self, Fetched};
 use okt_store::{host_providers, repository_settings, source_images, source_texts};
 use url::Url;
 
-use self::keeper::{Keeper, Taken, date, text_of};
+use self::keeper::{Keeper, Taken, text_of};
 use crate::parsing::Parser;
 
 /// Runs of the job after which a source that could not be had is given up.
@@ -104,15 +104,17 @@ pub(crate) async fn run(
     ended
 }
 
-/// What was not to be had, and when it may be asked for again.
+/// What was not to be had.
 struct Failed {
     failure: SourceFailure,
+    /// Whether the job should try once more, and not before when.
+    again: bool,
     after: Option<Duration>,
 }
 
 impl Failed {
     const fn of(failure: SourceFailure) -> Self {
-        Self { failure, after: None }
+        Self { again: failure.retryable, failure, after: None }
     }
 }
 
@@ -145,10 +147,12 @@ async fn fetch(
     let attempts: Vec<FetchAttempt> = resolution.attempts.iter().map(told).collect();
     let failed = match resolution.end {
         End::Taken | End::NotModified => None,
-        End::Failed { code, message, retryable, retry_after } => Some(Failed {
-            failure: SourceFailure::new(SourceStage::Fetch, code, message, retryable),
-            after: retry_after,
-        }),
+        End::Failed { code, message, retryable, retry_after } => {
+            // One that is left out for now may be asked another day, which is longer than a job should wait.
+            let another_day = attempts.is_empty() && !wanted.skipped.is_empty();
+            let failure = SourceFailure::new(SourceStage::Fetch, code, message, retryable || another_day);
+            Some(Failed { failure, again: retryable, after: retry_after })
+        }
     };
     Ok((attempts, failed))
 }
@@ -239,7 +243,7 @@ async fn settle(
         title: document.title.clone(),
         author: document.author.clone(),
         site_name: document.site_name.clone(),
-        published_at: document.published_at.as_deref().and_then(date),
+        published_at: document.published_at.as_deref().and_then(parse_date),
         language: document.language.clone(),
         license: document.license.clone(),
         doi: document.doi.clone(),
@@ -274,8 +278,8 @@ async fn give_up(
 ) -> Result<Finished, JobError> {
     let (repository, id) = (ctx.repository(), source.id);
     let story = story(source, attempts);
-    let Failed { failure, after } = failed;
-    if failure.retryable && ctx.attempt() < RUNS {
+    let Failed { failure, again, after } = failed;
+    if again && ctx.attempt() < RUNS {
         let mut tx = ctx.step().await?;
         sources::note_attempts(&mut tx, repository, id, ctx.id(), &story).await?;
         tx.commit().await?;

@@ -35,5 +35,5 @@ pub use repository::{
 pub use role::{Domain, Role};
 pub use source::{
     FetchAttempt, RetrieveSource, Source, SourceDecomposition, SourceFailure, SourceFile, SourceFilter,
-    SourceImage, SourceStage, SourceStatus, SourceText, upload_url,
+    SourceImage, SourceStage, SourceStatus, SourceText, parse_date, upload_url,
 };

@@ -200,9 +200,35 @@ pub fn upload_url(source: SourceId) -> String {
     format!("upload://{source}")
 }
 
+/// As much as is known of a date; the rest is its beginning.
+pub fn parse_date(text: &str) -> Option<NaiveDate> {
+    let mut parts = text.splitn(3, '-');
+    let year = parts.next()?.parse().ok().filter(|year| (1..=9999).contains(year))?;
+    let month = parts.next().map_or(Some(1), |month| month.parse().ok())?;
+    let day = parts.next().map_or(Some(1), |day| day.parse().ok())?;
+    NaiveDate::from_ymd_opt(year, month, day)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_date_is_as_long_as_it_is_known() {
+        let day = |year, month, day| NaiveDate::from_ymd_opt(year, month, day);
+        for (text, expected) in [
+            ("2026-03-14", day(2026, 3, 14)),
+            ("2026-03", day(2026, 3, 1)),
+            ("1905", day(1905, 1, 1)),
+            ("2026-13-01", None),
+            ("2026-02-30", None),
+            ("soon", None),
+            ("", None),
+            ("999999", None),
+        ] {
+            assert_eq!(parse_date(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn a_source_goes_one_way_and_may_fail_on_it() {

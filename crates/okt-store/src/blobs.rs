@@ -50,7 +50,8 @@ pub struct Incoming {
     repository: RepositoryId,
     source: SourceId,
     path: Path,
-    writer: BufWriter,
+    /// Missing once a write has failed.
+    writer: Option<BufWriter>,
     hash: Sha256,
     size: u64,
 }
@@ -106,7 +107,7 @@ impl Blobs {
         let store =
             LocalFileSystem::new_with_prefix(root).map_err(|error| refused(io::Error::other(error)))?;
         Ok(Self {
-            store: Arc::new(store.with_fsync(true)),
+            store: Arc::new(store.with_fsync(true).with_automatic_cleanup(true)),
             incoming: Some(PathBuf::into_boxed_path(incoming).into()),
             piece: PIECE,
         })
@@ -117,7 +118,15 @@ impl Blobs {
         // An id of its own, whatever else arrives for the same source.
         let path = Path::from_iter([INCOMING, &SourceId::mint().to_string()]);
         let writer = BufWriter::with_capacity(Arc::clone(&self.store), path.clone(), self.piece);
-        Incoming { blobs: self.clone(), repository, source, path, writer, hash: Sha256::new(), size: 0 }
+        Incoming {
+            blobs: self.clone(),
+            repository,
+            source,
+            path,
+            writer: Some(writer),
+            hash: Sha256::new(),
+            size: 0,
+        }
     }
 
     /// Reads a file, or the part of it that a range asks for; `None` when there is no such file.
@@ -209,9 +218,20 @@ impl Blobs {
 
 impl Incoming {
     pub async fn write(&mut self, bytes: Bytes) -> Result<()> {
+        let mut writer = self.writer.take().ok_or_else(broken)?;
         self.hash.update(&bytes);
         self.size += bytes.len() as u64;
-        self.writer.put(bytes).await.map_err(from_store)
+        match writer.put(bytes).await {
+            Ok(()) => {
+                self.writer = Some(writer);
+                Ok(())
+            }
+            Err(error) => {
+                // So that there is room again when this is heard of.
+                drop(writer.abort().await);
+                Err(from_store(error))
+            }
+        }
     }
 
     pub const fn size(&self) -> u64 {
@@ -220,7 +240,8 @@ impl Incoming {
 
     /// Makes it a file of the source; it is on disk when this returns.
     pub async fn finish(mut self) -> Result<Blob> {
-        tokio::io::AsyncWriteExt::shutdown(&mut self.writer).await.map_err(from_io)?;
+        let mut writer = self.writer.take().ok_or_else(broken)?;
+        tokio::io::AsyncWriteExt::shutdown(&mut writer).await.map_err(from_io)?;
         let blob = Blob { hash: BlobHash(self.hash.finalize().into()), size: self.size };
         let file = SourceFile { repository: self.repository, source: self.source, hash: blob.hash };
         let store = &self.blobs.store;
@@ -234,8 +255,14 @@ impl Incoming {
 
     /// Gives it up.
     pub async fn discard(mut self) {
-        drop(self.writer.abort().await);
+        if let Some(mut writer) = self.writer.take() {
+            drop(writer.abort().await);
+        }
     }
+}
+
+fn broken() -> Error {
+    Error::internal("a file is written to after a write has failed")
 }
 
 fn folder(repository: RepositoryId) -> Path {
@@ -260,7 +287,12 @@ fn listed_as(repository: RepositoryId, meta: &ObjectMeta) -> Option<Listed> {
 #[expect(clippy::disallowed_methods, reason = "files are as old as the clock of their machine says")]
 fn sweep(folder: &FilePath, age: Duration) -> io::Result<usize> {
     let (now, mut removed) = (SystemTime::now(), 0);
-    for entry in std::fs::read_dir(folder)? {
+    let entries = match std::fs::read_dir(folder) {
+        // An empty folder goes with the last file in it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    for entry in entries {
         let entry = entry?;
         let modified = entry.metadata().and_then(|meta| meta.modified());
         let old = modified.is_ok_and(|at| now.duration_since(at).unwrap_or_default() >= age);

@@ -91,7 +91,7 @@ impl Web {
 
     /// What the settings need for its pages to be fetched.
     pub fn allowed(&self) -> String {
-        format!("[\"{}\"]", self.address)
+        self.address.to_string()
     }
 
     pub fn url(&self, path: &str) -> String {

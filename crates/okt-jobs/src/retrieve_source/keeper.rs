@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use chrono::NaiveDate;
 use okt_model::{
     Blob, Error, ImageId, Progress, Result, Source, SourceFile, SourceId, SourceImage, SourceText,
 };
@@ -216,15 +215,6 @@ fn kind_of_image(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// As much as is known of a date; the rest is its beginning.
-pub(super) fn date(text: &str) -> Option<NaiveDate> {
-    let mut parts = text.splitn(3, '-');
-    let year = parts.next()?.parse().ok().filter(|year| (1..=9999).contains(year))?;
-    let month = parts.next().map_or(Some(1), |month| month.parse().ok())?;
-    let day = parts.next().map_or(Some(1), |day| day.parse().ok())?;
-    NaiveDate::from_ymd_opt(year, month, day)
-}
-
 pub(super) fn text_of(document: Document) -> Result<SourceText> {
     let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
     let boxes: Vec<Vec<f32>> =
@@ -247,26 +237,4 @@ fn numbers(rect: &okt_parse::Rect) -> [f32; 5] {
     #[expect(clippy::cast_precision_loss, reason = "pages are few")]
     let page = rect.page as f32;
     [page, rounded(rect.x0), rounded(rect.y0), rounded(rect.x1), rounded(rect.y1)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_date_is_as_long_as_it_is_known() {
-        let day = |year, month, day| NaiveDate::from_ymd_opt(year, month, day);
-        for (text, expected) in [
-            ("2026-03-14", day(2026, 3, 14)),
-            ("2026-03", day(2026, 3, 1)),
-            ("1905", day(1905, 1, 1)),
-            ("2026-13-01", None),
-            ("2026-02-30", None),
-            ("soon", None),
-            ("", None),
-            ("999999", None),
-        ] {
-            assert_eq!(date(text), expected, "{text}");
-        }
-    }
 }

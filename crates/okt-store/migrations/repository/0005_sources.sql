@@ -9,7 +9,7 @@ CREATE TABLE okt_repository.sources (
     locator_hash   bytea       CHECK (length(locator_hash) = 32),
     url            text        NOT NULL CHECK (length(url) <= 5000),
     doi            text        CHECK (length(doi) <= 5000),
-    doi_hash       bytea       CHECK (length(doi_hash) = 32 AND doi IS NOT NULL),
+    doi_hash       bytea       CHECK (length(doi_hash) = 32),
     status         text        NOT NULL CHECK (status IN ('pending', 'fetching', 'fetched', 'processing', 'processed', 'failed')),
     -- {stage, code, message, retryable}
     failure        jsonb       CHECK ((status = 'failed') = (failure IS NOT NULL)),
@@ -39,7 +39,8 @@ CREATE TABLE okt_repository.sources (
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     fetched_at     timestamptz,
     processed_at   timestamptz,
-    PRIMARY KEY (repository_id, id)
+    PRIMARY KEY (repository_id, id),
+    CHECK ((doi IS NULL) = (doi_hash IS NULL))
 );
 CREATE UNIQUE INDEX sources_no_key ON okt_repository.sources (repository_id, no);
 CREATE UNIQUE INDEX sources_locator_key ON okt_repository.sources (repository_id, locator_hash) WHERE locator_hash IS NOT NULL;

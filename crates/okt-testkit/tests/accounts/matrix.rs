@@ -50,6 +50,7 @@ fn body(line: &Line, about: &About) -> Option<Value> {
             | "/api/v1/repositories/{repoID}/jobs/{jobID}/cancel"
             | "/api/v1/repositories/{repoID}/jobs/{jobID}/retry"
             | "/api/v1/repositories/{repoID}/sources/upload"
+            | "/api/v1/repositories/{repoID}/sources/import"
             | "/api/v1/repositories/{repoID}/sources/{sourceID}/process"
             | "/api/v1/repositories/{repoID}/sources/{sourceID}/retry"
             | "/api/v1/repositories/{repoID}/settings/contribute-all"

@@ -1,8 +1,8 @@
 //! The functions on sources, for `isolation.rs`.
 
 use okt_model::{
-    Blob, BlobHash, FetchAttempt, ImageId, JobId, RepositoryId, SourceFailure, SourceFile, SourceFilter, SourceId,
-    SourceImage, SourceStage, SourceStatus, SourceText,
+    Blob, BlobHash, FetchAttempt, ImageId, JobId, RepositoryId, SourceFailure, SourceFile, SourceFilter,
+    SourceId, SourceImage, SourceStage, SourceStatus, SourceText,
 };
 use okt_store::sources::{Fetched, NewSource};
 use okt_store::{Connection, source_images, source_texts, sources};
@@ -13,7 +13,11 @@ const THEIRS: &str = "theirs";
 const BODY: Blob = Blob { hash: BlobHash([7; 32]), size: 3 };
 
 /// Their source, on its way to be fetched, with what belongs to one.
-pub(crate) async fn plant(conn: &mut Connection, repository: RepositoryId, job: JobId) -> (SourceId, ImageId) {
+pub(crate) async fn plant(
+    conn: &mut Connection,
+    repository: RepositoryId,
+    job: JobId,
+) -> (SourceId, ImageId) {
     let (id, image) = (SourceId::mint(), ImageId::mint());
     assert!(sources::insert(conn, repository, &new(id, job, THEIRS)).await.unwrap());
     assert!(sources::mark(conn, repository, id, job, SourceStatus::Fetching).await.unwrap());
@@ -97,9 +101,9 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         })
     }),
     ("sources::list_known", |conn, repository, _| {
-        Box::pin(async move {
-            Ok(!sources::list_known(conn, repository, &[THEIRS.to_owned()]).await?.is_empty())
-        })
+        Box::pin(
+            async move { Ok(!sources::list_known(conn, repository, &[THEIRS.to_owned()]).await?.is_empty()) },
+        )
     }),
     ("sources::list_wanted", |conn, repository, theirs| {
         Box::pin(async move {
