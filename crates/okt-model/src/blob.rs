@@ -36,7 +36,7 @@ impl FromStr for BlobHash {
 
     fn from_str(text: &str) -> Result<Self, NotAHash> {
         let digits = text.as_bytes();
-        if digits.len() != 64 || digits.iter().any(u8::is_ascii_uppercase) {
+        if digits.len() != 64 || !digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')) {
             return Err(NotAHash);
         }
         let mut hash = [0; 32];

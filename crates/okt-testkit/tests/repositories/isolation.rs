@@ -186,7 +186,7 @@ async fn tenants(house: &House) -> (RepositoryId, RepositoryId, Theirs) {
     counters::add(&mut tx, one, "secrets", 3).await.unwrap();
     let job = JobId::mint();
     outbox::push(&mut tx, one, job, &MigrateContext { source: 1, target: 2 }, When::default()).await.unwrap();
-    let (source, image) = isolation_sources::plant(&mut tx, one, job).await;
+    let (source, image) = isolation_sources::plant(&mut tx, one, job, isolation_sources::THEIRS).await;
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();

@@ -9,7 +9,7 @@ use okt_store::{Connection, source_images, source_texts, sources};
 
 use crate::isolation::Call;
 
-const THEIRS: &str = "theirs";
+pub(crate) const THEIRS: &str = "theirs";
 const BODY: Blob = Blob { hash: BlobHash([7; 32]), size: 3 };
 
 /// Their source, on its way to be fetched, with what belongs to one.
@@ -17,9 +17,10 @@ pub(crate) async fn plant(
     conn: &mut Connection,
     repository: RepositoryId,
     job: JobId,
+    name: &str,
 ) -> (SourceId, ImageId) {
     let (id, image) = (SourceId::mint(), ImageId::mint());
-    assert!(sources::insert(conn, repository, &new(id, job, THEIRS)).await.unwrap());
+    assert!(sources::insert(conn, repository, &new(id, job, name)).await.unwrap());
     assert!(sources::mark(conn, repository, id, job, SourceStatus::Fetching).await.unwrap());
     let fetched = Fetched { etag: Some(THEIRS.to_owned()), ..Fetched::default() };
     assert!(sources::mark_fetched(conn, repository, id, job, &fetched).await.unwrap());

@@ -108,7 +108,7 @@ async fn what_never_arrived_is_gone_or_found() {
     std::mem::forget(incoming);
     assert_eq!(files_below(folder.path()).len(), 1);
     let now = chrono::DateTime::UNIX_EPOCH;
-    assert_eq!(blobs.remove_abandoned(Duration::from_secs(60), now).await.unwrap(), 0, "it may be arriving");
+    assert_eq!(blobs.remove_abandoned(Duration::from_mins(1), now).await.unwrap(), 0, "it may be arriving");
     assert_eq!(blobs.remove_abandoned(Duration::ZERO, now).await.unwrap(), 1);
     assert!(files_below(folder.path()).is_empty());
 }

@@ -16,6 +16,7 @@ pub(crate) struct Library {
     pub web: Web,
     pub owner: Person,
     pub repository: String,
+    /// Works for as long as it is there.
     worker: Option<Worker>,
 }
 
@@ -55,12 +56,6 @@ impl Library {
         self.worker = Some(jobs::worker(config, jobs::kinds(config), periodic, |_| {}).await);
     }
 
-    pub(crate) async fn stop_working(&mut self) {
-        if let Some(worker) = self.worker.take() {
-            worker.stop().await;
-        }
-    }
-
     pub(crate) fn path(&self, rest: &str) -> String {
         format!("/api/v1/repositories/{}/sources{rest}", self.repository)
     }
@@ -95,7 +90,7 @@ impl Library {
 
     /// Waits for a source to go no further.
     pub(crate) async fn settled(&self, source: &str) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         loop {
             let seen = self.get(&format!("/{source}")).await.json();
             if ["processed", "failed"].iter().any(|end| seen["status"] == *end) {
