@@ -17,7 +17,8 @@ use pdfium_render::prelude::{Pdfium, PdfiumError, PdfiumInternalError};
 
 use crate::document::{Document, Image, Kind, Limits, ParseError};
 
-/// The library, loaded once: it has one state for the whole process.
+/// The library, loaded once: it has one state for the whole process. Without a lock around it: the child has one thread, and
+/// when the library runs out of memory the lock would be waited for by whoever holds it.
 pub struct Engine(Pdfium);
 
 impl Engine {

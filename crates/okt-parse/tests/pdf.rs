@@ -3,17 +3,19 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use okt_parse::{Document, Image, ImageKind, Limits, ParseError, Rect, pdf};
 use serde_json::json;
 
+/// One for each thread: it has one state, and is not made to be shared.
 fn engine() -> &'static pdf::Engine {
-    static ENGINE: OnceLock<pdf::Engine> = OnceLock::new();
-    ENGINE.get_or_init(|| {
-        let library = std::env::var_os("OKT_PDFIUM").expect("first: export OKT_PDFIUM=$(scripts/pdfium)");
-        pdf::Engine::load(Path::new(&library)).unwrap()
-    })
+    thread_local! {
+        static ENGINE: &'static pdf::Engine = {
+            let library = std::env::var_os("OKT_PDFIUM").expect("first: export OKT_PDFIUM=$(scripts/pdfium)");
+            Box::leak(Box::new(pdf::Engine::load(Path::new(&library)).unwrap()))
+        };
+    }
+    ENGINE.with(|engine| *engine)
 }
 
 fn fixture(name: &str) -> PathBuf {

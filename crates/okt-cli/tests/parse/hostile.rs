@@ -31,10 +31,10 @@ fn refused(name: &str, bytes: &[u8], code: &str) {
 }
 
 #[test]
-fn what_is_no_pdf_is_refused() {
+fn what_holds_no_document_is_refused() {
     refused("a picture", &[b"\x89PNG\r\n\x1a\n".as_slice(), &noise(5_000)].concat(), "unsupported_type");
-    refused("a web page", b"<!doctype html><title>application/pdf</title>", "unsupported_type");
-    refused("nothing", b"", "unsupported_type");
+    refused("an empty page", b"<!doctype html><title>application/pdf</title>", "no_text");
+    refused("nothing", b"", "no_text");
 }
 
 #[test]

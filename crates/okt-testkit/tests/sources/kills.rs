@@ -96,8 +96,8 @@ async fn killed_at_every_step_no_source_is_lost_and_no_file_left() {
     assert_eq!(json!(sources.len()), json!(80));
 }
 
-/// As the service in this process, but for the port.
-fn settings(library: &Library) -> Vec<(String, String)> {
+/// As the service in this process, for another one that works on the same things.
+pub(crate) fn settings(library: &Library) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Library::SETTINGS
         .iter()
         .chain(&library.service.database.settings())

@@ -5,6 +5,7 @@
 mod blobs;
 mod disk;
 mod files;
+mod hostile;
 mod intake;
 mod kills;
 mod library;
