@@ -59,7 +59,7 @@ pub struct ContextMigration {
 /// A job that was asked for.
 #[derive(Serialize, ToSchema)]
 pub struct Enqueued {
-    job_id: Uuid,
+    pub(crate) job_id: Uuid,
 }
 
 /// The context of a path; its repository is the gate's business.

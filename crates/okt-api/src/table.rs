@@ -8,10 +8,11 @@ use crate::jobs::{JOB_CANCEL, JOB_READ};
 use crate::members::{MEMBER_MANAGE, MEMBER_READ};
 use crate::repositories::{REPOSITORY_DELETE, REPOSITORY_READ, REPOSITORY_UPDATE, REPOSITORY_WRITE};
 use crate::settings::REPOSITORY_MANAGE;
-use crate::sources::SOURCE_PROVIDER_EXECUTE;
+use crate::source_providers::{DECOMPOSITION_READ, SOURCE_PROVIDER_EXECUTE, SOURCE_PROVIDER_READ};
+use crate::sources::{SOURCE_DELETE, SOURCE_READ, SOURCE_UPDATE, SOURCE_WRITE};
 use crate::{
     Api, admin, api_keys, audit, auth, contexts, docs, health, jobs, members, metrics, oauth, once, openapi,
-    presets, registry, repositories, settings, sources, users,
+    presets, registry, repositories, settings, source_files, source_import, source_providers, sources, users,
 };
 
 const AUDIT_READ: Permission = Permission::new(Object::Audit, Action::Read);
@@ -60,7 +61,11 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(Needs(JOB_READ), route!(jobs::list))
         .at(Needs(JOB_READ), route!(jobs::stats))
         .at(Needs(JOB_READ), route!(jobs::show))
-        .at(Needs(SOURCE_PROVIDER_EXECUTE), route!(sources::classify))
+        .at(Needs(SOURCE_PROVIDER_READ), route!(source_providers::list))
+        .at(Needs(DECOMPOSITION_READ), route!(source_providers::decomposition))
+        .at(Needs(SOURCE_PROVIDER_EXECUTE), route!(source_providers::classify))
+        .at(Needs(SOURCE_PROVIDER_EXECUTE), once(&api.app, route!(source_providers::retrieve)))
+        .at(Needs(SOURCE_PROVIDER_EXECUTE), route!(source_providers::search))
         .at(Public, route!(presets::list))
         .at(Authenticated, route!(repositories::list))
         .at(Needs(REPOSITORY_WRITE), once(&api.app, route!(repositories::create)))
@@ -85,6 +90,17 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(Needs(REPOSITORY_MANAGE), once(&api.app, route!(contexts::migrate)))
         .at(Needs(REPOSITORY_MANAGE), route!(registry::contribute_all))
         .at(Needs(REPOSITORY_MANAGE), route!(registry::pull_all))
+        .at(Needs(SOURCE_READ), route!(sources::list))
+        .at(Needs(SOURCE_WRITE), once(&api.app, route!(sources::create)))
+        .at_streaming(Needs(SOURCE_WRITE), route!(source_files::upload))
+        .at_streaming(Needs(SOURCE_WRITE), route!(source_import::import))
+        .at(Needs(SOURCE_READ), route!(sources::show))
+        .at(Needs(SOURCE_DELETE), route!(sources::delete))
+        .at(Needs(SOURCE_UPDATE), once(&api.app, route!(sources::process)))
+        .at(Needs(SOURCE_UPDATE), once(&api.app, route!(sources::retry)))
+        .at(Needs(SOURCE_READ), route!(sources::references))
+        .at(Needs(SOURCE_READ), route!(source_files::image))
+        .at(Needs(SOURCE_READ), route!(source_files::body))
         .at(Needs(JOB_READ), route!(jobs::list_in))
         .at(Needs(JOB_READ), route!(jobs::stats_in))
         .at(Needs(JOB_READ), route!(jobs::show_in))

@@ -14,19 +14,23 @@ mod jobs;
 mod members;
 mod moves;
 pub mod oauth;
+mod references;
 mod repositories;
 mod request;
 mod roles;
 mod seal;
+mod search;
 mod settings;
+mod sources;
 
 use std::sync::Arc;
 
 use okt_auth::Auth;
 use okt_config::Config;
 use okt_providers::GuardedClient;
+use okt_providers::search::Search;
 use okt_queue::Changes;
-use okt_store::Databases;
+use okt_store::{Blobs, Databases};
 use tokio::sync::Semaphore;
 
 use crate::seal::Seal;
@@ -39,10 +43,13 @@ pub use job_events::{JobEvent, JobWatch};
 pub use jobs::{JobScope, JobStats, KindStats};
 pub use members::Whom;
 pub use moves::{LEFT_BEHIND_FOR, Moved};
+pub use references::{ImportOutcome, Imported};
 pub use repositories::{RepositoryRequest, SeenRepository};
 pub use request::Origin;
 pub use roles::DomainPermissions;
+pub use search::{FoundSource, FoundSources, ProviderInfo};
 pub use settings::{SeenSettings, SettingsChange};
+pub use sources::{Accepted, SeenSource, Sentence, SourceContents, SourceRequest, Upload};
 
 /// How many documents of clients are read at once.
 const DOCUMENTS: usize = 8;
@@ -54,9 +61,10 @@ pub struct App(Arc<Inner>);
 struct Inner {
     config: Config,
     databases: Databases,
+    blobs: Blobs,
     auth: Auth,
-    /// The way out; missing on a machine that trusts nobody.
-    web: Option<GuardedClient>,
+    /// The way out, and who looks for sources there; missing on a machine that trusts nobody.
+    web: Option<(GuardedClient, Search)>,
     /// Turns to read the document of a client.
     documents: Semaphore,
     /// For answers that are kept to be given again.
@@ -67,11 +75,11 @@ struct Inner {
 
 impl App {
     /// `secret` is the service's signing secret.
-    pub fn new(config: Config, databases: Databases, secret: &[u8]) -> Self {
+    pub fn new(config: Config, databases: Databases, blobs: Blobs, secret: &[u8]) -> Self {
         let answers = Seal::derive(secret, "okt idempotent answers v1");
         let auth = Auth::new(&config, databases.clone(), secret);
         let web = match GuardedClient::new(&config.providers.resolution.fetch.allow_private) {
-            Ok(web) => Some(web),
+            Ok(web) => Some((web.clone(), Search::new(&config, &web))),
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(error, "nothing can be fetched from the web");
@@ -79,7 +87,7 @@ impl App {
             }
         };
         let (documents, changes) = (Semaphore::new(DOCUMENTS), Changes::default());
-        Self(Arc::new(Inner { config, databases, auth, web, documents, answers, changes }))
+        Self(Arc::new(Inner { config, databases, blobs, auth, web, documents, answers, changes }))
     }
 
     pub fn config(&self) -> &Config {
@@ -94,8 +102,12 @@ impl App {
         &self.0.auth
     }
 
+    fn blobs(&self) -> &Blobs {
+        &self.0.blobs
+    }
+
     fn web(&self) -> Option<&GuardedClient> {
-        self.0.web.as_ref()
+        self.0.web.as_ref().map(|(client, _)| client)
     }
 
     fn documents(&self) -> &Semaphore {

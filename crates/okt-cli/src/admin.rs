@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use okt_app::{App, Origin};
 use okt_config::Loaded;
-use okt_store::{Databases, Purpose};
+use okt_store::{Blobs, Databases, Purpose};
 
 use crate::secret::signing_secret;
 
@@ -41,7 +41,8 @@ pub(crate) fn main(loaded: &Loaded, args: &AdminArgs) -> anyhow::Result<ExitCode
         let databases = Databases::open(&loaded.config, &[Purpose::Worker]).await?;
         let databases = databases.into_iter().next().context("no database was opened")?;
         let secret = signing_secret(loaded)?;
-        let app = App::new(loaded.config.clone(), databases.clone(), secret.expose().as_bytes());
+        let blobs = Blobs::open(&loaded.config.providers.storage)?;
+        let app = App::new(loaded.config.clone(), databases.clone(), blobs, secret.expose().as_bytes());
         let done = run(&app, &args.command).await;
         databases.close().await;
         done

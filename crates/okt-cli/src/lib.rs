@@ -5,6 +5,7 @@
 mod admin;
 mod config;
 mod migrate;
+mod parse_worker;
 mod secret;
 pub mod serve;
 mod telemetry;
@@ -40,11 +41,18 @@ enum Command {
     Admin(admin::AdminArgs),
     /// Look at the configuration.
     Config(config::ConfigArgs),
+    /// Reads one document from standard input, locked in. The service starts it; there is no other use.
+    #[command(hide = true)]
+    ParseWorker(parse_worker::ParseWorkerArgs),
 }
 
 /// Runs the command line; errors go to standard error in words, with exit code 1.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    // It reads what strangers wrote: nothing of the service is set up in it that they could reach.
+    if let Command::ParseWorker(args) = &cli.command {
+        return parse_worker::main(args);
+    }
     match run(&cli) {
         Ok(code) => code,
         Err(error) => {
@@ -66,6 +74,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
             config::run(args, || okt_config::load(&options, &environment))?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::ParseWorker(args) => Ok(parse_worker::main(args)),
     }
 }
 

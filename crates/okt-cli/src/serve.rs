@@ -11,8 +11,9 @@ use okt_api::Api;
 use okt_app::App;
 use okt_config::{Config, Loaded, Mode};
 use okt_http::{Edge, Served};
+use okt_jobs::{Parser, Tools};
 use okt_queue::Worker;
-use okt_store::{Databases, Purpose};
+use okt_store::{Blobs, Databases, Purpose};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -100,7 +101,8 @@ async fn run(
     let [first, ..] = databases.as_slice() else { anyhow::bail!("a role without a purpose") };
 
     let edge = Edge::new(&config, secret);
-    let app = App::new(config.clone(), first.clone(), secret);
+    let blobs = Blobs::open(&config.providers.storage)?;
+    let app = App::new(config.clone(), first.clone(), blobs.clone(), secret);
     app.bootstrap().await?;
     let api = Api::new(app, Arc::clone(&edge), telemetry.metrics.clone(), &databases);
     let routes = if role == Role::Worker { okt_api::probes(&api).into_service() } else { service(&api)? };
@@ -123,7 +125,7 @@ async fn run(
     }
     let metrics = telemetry.metrics.clone();
     tasks.spawn(async move { upkeep(&metrics).await });
-    let worker = start_worker(&config, &databases)?;
+    let worker = start_worker(&config, &databases, blobs)?;
 
     // Running jobs get the same time as requests, beside them.
     let stopped = async {
@@ -161,12 +163,27 @@ async fn open_databases(config: &Config, role: Role) -> anyhow::Result<Vec<Datab
 }
 
 /// Where this role runs jobs.
-fn start_worker(config: &Config, databases: &[Databases]) -> anyhow::Result<Option<Worker>> {
+fn start_worker(config: &Config, databases: &[Databases], blobs: Blobs) -> anyhow::Result<Option<Worker>> {
     let of = |purpose| databases.iter().find(|databases| databases.purpose() == purpose).cloned();
     let (Some(worker), Some(keeper)) = (of(Purpose::Worker), of(Purpose::Keeper)) else { return Ok(None) };
-    let kinds = okt_jobs::kinds(config);
+    let kinds = okt_jobs::kinds(config, &Tools::new(config, blobs, parser(config)?)?);
     let settings = okt_queue::Settings::of(config, &kinds);
     Ok(Some(Worker::start(settings, keeper, worker, kinds, okt_jobs::periodic()?)?))
+}
+
+/// This program reads files itself, in a child.
+fn parser(config: &Config) -> anyhow::Result<Parser> {
+    let program = std::env::current_exe().context("can't tell where this program lies")?;
+    let beside = program.with_file_name("libpdfium.so");
+    let pdfium = config.providers.parsing.pdfium.clone().or_else(|| beside.exists().then_some(beside));
+    match &pdfium {
+        Some(library) if !library.exists() => {
+            anyhow::bail!("providers.parsing.pdfium: there is no {}", library.display())
+        }
+        Some(_) => {}
+        None => tracing::warn!("PDFs can't be read: name a libpdfium.so in providers.parsing.pdfium"),
+    }
+    Ok(Parser::new(program, pdfium))
 }
 
 async fn listen(address: SocketAddr, key: &str) -> anyhow::Result<TcpListener> {

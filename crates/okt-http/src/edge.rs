@@ -55,6 +55,8 @@ pub struct Edge {
     closing: CancellationToken,
 }
 
+/// The longest that somebody may take to send a file.
+const STREAM: Duration = Duration::from_mins(10);
 /// How long a body may take before the gate is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
 
@@ -164,6 +166,8 @@ pub(crate) struct Door<S> {
     pub(crate) edge: Arc<Edge>,
     pub(crate) gate: S,
     pub(crate) guard: Guard,
+    /// Whether the handler reads the body itself, piece by piece.
+    pub(crate) streams: bool,
     pub(crate) meters: Meters,
 }
 
@@ -217,6 +221,7 @@ async fn enter<S: Gate>(door: &Door<S>, mut request: Request, next: Route) -> Re
     }
     let (admitted, allowance) = admit(door, request).await;
     let mut response = match admitted {
+        Ok((request, room)) if door.streams => stream(edge, request, room, next).await,
         Ok((request, room)) => match read_body(door, request, room).await {
             Ok((mut request, room)) => {
                 request.extensions_mut().insert(room);
@@ -298,6 +303,20 @@ async fn read_body<S: Gate>(
         door.gate.admit(door.guard, &mut parts).await?;
     }
     Ok((Request::from_parts(parts, Body::from(bytes)), take_room(&edge.working)?))
+}
+
+/// Lets the handler read the body, however large it is and however long that takes, in a place among those who read. The
+/// extractor bounds both, see `upload.rs`.
+async fn stream(edge: &Edge, request: Request, room: Room, next: Route) -> Response {
+    drop(room);
+    match take_room(&edge.reading) {
+        Ok(_reading) => match tokio::time::timeout(STREAM, next.oneshot(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(never)) => match never {},
+            Err(_) => Problem::timed_out(STREAM).into_response(),
+        },
+        Err(refused) => refused.into_response(),
+    }
 }
 
 async fn run(edge: &Edge, request: Request, next: Route) -> Response {

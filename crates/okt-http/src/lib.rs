@@ -14,6 +14,7 @@ mod problem;
 mod rate;
 mod routes;
 mod server;
+mod upload;
 
 pub use address::{ClientAddress, ServerAddress};
 pub use edge::{Edge, Principal, Ticket};
@@ -24,4 +25,5 @@ pub use problem::{Code, Problem, ProblemBody};
 pub use rate::Limit;
 pub use routes::{Gate, Guard, Line, Routes, Served, problem_response};
 pub use server::serve;
+pub use upload::{Part, Upload};
 pub use utoipa_axum::routes as route;

@@ -73,6 +73,8 @@ codes! {
         "Shorten the query; `detail` names the limit.";
     UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "Wrong media type",
         "Send `Content-Type: application/json`, or a form where `detail` asks for one.";
+    BadRange = "bad_range", RANGE_NOT_SATISFIABLE, "No such part",
+        "Ask for a part within the size that `detail` names, or for everything.";
     Invalid = "invalid", UNPROCESSABLE_ENTITY, "Failed validation",
         "Correct the fields listed in `errors`.";
     IdempotencyMismatch = "idempotency_mismatch", UNPROCESSABLE_ENTITY, "Idempotency-Key used for another request",
@@ -87,6 +89,8 @@ codes! {
         "Ask the operator of this installation for the setting that `detail` names.";
     RepositoryMoving = "repository_moving", SERVICE_UNAVAILABLE, "Repository is being moved",
         "Nothing was done. Reading works meanwhile; try again after `Retry-After` seconds.";
+    StorageFull = "storage_full", INSUFFICIENT_STORAGE, "No room left for files",
+        "Nothing was kept. Tell the operator of this installation; the same request works once there is room.";
     Overloaded = "overloaded", SERVICE_UNAVAILABLE, "Too busy right now",
         "Nothing was done; try again after `Retry-After` seconds.";
     TimedOut = "timed_out", SERVICE_UNAVAILABLE, "Took too long",
@@ -169,6 +173,7 @@ impl From<Error> for Problem {
             Error::Forbidden(_) => Self::new(Code::Forbidden, detail),
             Error::Invalid(errors) => Self { errors, ..Self::new(Code::Invalid, detail) },
             Error::Overloaded(_) => Self::new(Code::Overloaded, detail),
+            Error::StorageFull => Self::new(Code::StorageFull, detail),
             Error::Moving => Self::new(Code::RepositoryMoving, detail).retry_after(10),
             Error::NotConfigured(_) => Self::new(Code::NotConfigured, detail),
             Error::Unavailable { cause, .. } => Self::new(Code::Unavailable, detail).caused_by(cause),

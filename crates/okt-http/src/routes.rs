@@ -93,14 +93,29 @@ impl<S: Gate> Routes<S> {
 
     /// Adds a line. There is no other way to serve anything, and this one asks for the guard.
     #[must_use]
+    pub fn at(self, guard: Guard, route: UtoipaMethodRouter<S>) -> Self {
+        self.add(guard, false, route)
+    }
+
+    /// As [`Self::at`], for a handler that reads the body itself, piece by piece, by [`crate::Upload`].
+    #[must_use]
+    pub fn at_streaming(self, guard: Guard, route: UtoipaMethodRouter<S>) -> Self {
+        self.add(guard, true, route)
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that may add a route, because it adds the guard"
     )]
-    pub fn at(mut self, guard: Guard, (schemas, mut paths, methods): UtoipaMethodRouter<S>) -> Self {
+    fn add(
+        mut self,
+        guard: Guard,
+        streams: bool,
+        (schemas, mut paths, methods): UtoipaMethodRouter<S>,
+    ) -> Self {
         let path = document(guard, &mut paths, &mut self.lines);
         let (edge, gate) = (Arc::clone(&self.edge), self.gate.clone());
-        let door = Door { edge, gate, guard, meters: Meters::default() };
+        let door = Door { edge, gate, guard, streams, meters: Meters::default() };
         self.router = self.router.route(&path, methods.layer(Guarded(Arc::new(door))));
         self.openapi.paths.merge(paths);
         self.openapi.components.get_or_insert_default().schemas.extend(schemas);

@@ -7,13 +7,17 @@ use okt_model::{CleanupRepository, Progress, Waiting};
 use okt_queue::{Finished, JobError, SystemContext, jobs};
 use okt_store::doors::{self, Closed};
 use okt_store::repositories::{self, Untidy};
-use okt_store::{Databases, api_keys, moves, roles};
+use okt_store::{Blobs, Databases, api_keys, moves, roles};
 
 /// Somebody may have asked where it lives a moment before it moved, and be reading still.
 const READERS: Duration = Duration::from_secs(50);
 const BATCH: i64 = 5_000;
 
-pub(crate) async fn run(payload: CleanupRepository, ctx: SystemContext) -> Result<Finished, JobError> {
+pub(crate) async fn run(
+    payload: CleanupRepository,
+    ctx: SystemContext,
+    blobs: Blobs,
+) -> Result<Finished, JobError> {
     let databases = ctx.databases();
     // Whoever moves a repository must not find us removing what they copy.
     let Some(mut alone) = databases.take_alone(payload.repository).await? else {
@@ -51,6 +55,9 @@ pub(crate) async fn run(payload: CleanupRepository, ctx: SystemContext) -> Resul
                 }
             }
         }
+    }
+    if untidy.deleted {
+        blobs.remove_repository(untidy.id).await?;
     }
     let mut conn = databases.acquire_system().await?;
     if untidy.deleted {

@@ -1,7 +1,9 @@
 //! What is kept for a while and then forgotten.
 
 use okt_model::Result;
-use okt_store::{Databases, api_keys, audit, idempotency, oauth_clients, oauth_requests, sessions};
+use okt_store::{
+    Databases, api_keys, audit, host_providers, idempotency, oauth_clients, oauth_requests, sessions,
+};
 
 const BATCH: i64 = 1000;
 
@@ -18,6 +20,8 @@ pub enum Old {
     Authorizations,
     /// OAuth clients that nobody let in within a day, or that nobody has used for 30 days.
     Clients,
+    /// How providers have done for hosts that nobody has asked in 90 days.
+    Hosts,
     /// Refresh tokens that have run out.
     RefreshTokens,
     /// Sessions that have been over for a day.
@@ -26,11 +30,12 @@ pub enum Old {
 
 impl Old {
     /// All but the audit, by the names under which the job counts them.
-    pub(crate) const EXPIRED: [(&'static str, Self); 6] = [
+    pub(crate) const EXPIRED: [(&'static str, Self); 7] = [
         ("answers", Self::Answers),
         ("api_keys", Self::ApiKeys),
         ("authorizations", Self::Authorizations),
         ("clients", Self::Clients),
+        ("hosts", Self::Hosts),
         ("refresh_tokens", Self::RefreshTokens),
         ("sessions", Self::Sessions),
     ];
@@ -50,6 +55,7 @@ pub async fn forget(databases: &Databases, what: Old) -> Result<u64> {
             }
             Old::Authorizations => oauth_requests::delete_expired(&mut conn, BATCH).await?,
             Old::Clients => oauth_clients::delete_unused(&mut conn, BATCH).await?,
+            Old::Hosts => host_providers::delete_old(&mut conn, BATCH).await?,
             Old::RefreshTokens => sessions::delete_expired_refresh_tokens(&mut conn, BATCH).await?,
             Old::Sessions => sessions::delete_expired(&mut conn, BATCH).await?,
         };

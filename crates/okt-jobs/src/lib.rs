@@ -7,9 +7,14 @@
 
 mod cleanup_audit;
 mod cleanup_expired;
+mod cleanup_files;
 mod cleanup_repository;
 mod forget;
 mod migrate_context;
+mod parsing;
+mod retrieve_source;
+mod settle_sources;
+mod source_decomposition;
 
 use std::time::Duration;
 
@@ -19,16 +24,26 @@ use okt_queue::{Kinds, Periodic};
 
 pub use cleanup_audit::CleanupAudit;
 pub use cleanup_expired::CleanupExpired;
+pub use cleanup_files::{CleanupFiles, cleanup_files};
 pub use forget::{Old, forget};
+pub use parsing::Parser;
+pub use retrieve_source::Tools;
+pub use settle_sources::SettleSources;
 
 /// Every kind of job, with what it does.
-pub fn kinds(config: &Config) -> Kinds {
+pub fn kinds(config: &Config, tools: &Tools) -> Kinds {
     let retention_days = config.audit.retention_days;
+    let (files, blobs, retrieval) = (tools.clone(), tools.blobs().clone(), tools.clone());
+    let model = config.providers.decomposition.fact_extraction.model.clone();
     Kinds::default()
         .system(move |_: CleanupAudit, ctx| cleanup_audit::run(ctx, retention_days))
         .system(|_: CleanupExpired, ctx| cleanup_expired::run(ctx))
-        .system(cleanup_repository::run)
+        .system(move |payload, ctx| cleanup_files::run(payload, ctx, files.clone()))
+        .system(move |payload, ctx| cleanup_repository::run(payload, ctx, blobs.clone()))
+        .system(settle_sources::run)
         .repository(migrate_context::run)
+        .repository(move |payload, ctx| retrieve_source::run(payload, ctx, retrieval.clone()))
+        .repository(move |payload, ctx| source_decomposition::run(payload, ctx, model.clone()))
 }
 
 /// What comes back by itself.
@@ -36,6 +51,8 @@ pub fn periodic() -> Result<Vec<Periodic>> {
     let all = [
         Periodic::new(&CleanupAudit {}, Duration::from_hours(24)),
         Periodic::new(&CleanupExpired {}, Duration::from_mins(10)),
+        Periodic::new(&CleanupFiles {}, Duration::from_hours(24)),
+        Periodic::new(&SettleSources {}, Duration::from_mins(1)),
     ];
     all.into_iter().collect::<Result<_, _>>().map_err(Error::internal)
 }

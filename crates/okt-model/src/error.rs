@@ -42,6 +42,10 @@ pub enum Error {
     #[error("the repository is being moved to another database and can only be read; try again in a minute")]
     Moving,
 
+    /// No file could be kept; nothing was left behind.
+    #[error("there is no room left for files")]
+    StorageFull,
+
     /// This installation has not been told how.
     #[error("{0}")]
     NotConfigured(&'static str),
@@ -80,6 +84,6 @@ impl Error {
 
     /// Whether doing the same thing again later may succeed.
     pub const fn retryable(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::Overloaded(_) | Self::Moving)
+        matches!(self, Self::Unavailable { .. } | Self::Overloaded(_) | Self::Moving | Self::StorageFull)
     }
 }

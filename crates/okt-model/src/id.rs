@@ -61,12 +61,16 @@ ids! {
     ConceptId,
     /// What a person gave to an OAuth client, and the family of tokens that came of it.
     GrantId,
+    /// An image of a source.
+    ImageId,
     /// A background job.
     JobId,
     /// A repository: the boundary between tenants.
     RepositoryId,
     /// A login, and the family of refresh tokens that keep it alive.
     SessionId,
+    /// A source.
+    SourceId,
     /// One signed token (its `jti`).
     TokenId,
     /// A person's account.

@@ -5,6 +5,7 @@
 
 mod account;
 mod audit;
+mod blob;
 mod error;
 mod id;
 mod job;
@@ -13,13 +14,15 @@ mod oauth;
 mod permission;
 mod repository;
 mod role;
+mod source;
 
 pub use account::{ApiKey, Email, User};
 pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
+pub use blob::{Blob, BlobHash, NotAHash};
 pub use error::{Cause, Error, FieldError, Result};
 pub use id::{
-    ApiKeyId, AuditId, AuthorizationId, ClientNumber, ConceptId, GrantId, JobId, RepositoryId, SessionId,
-    TokenId, UserId,
+    ApiKeyId, AuditId, AuthorizationId, ClientNumber, ConceptId, GrantId, ImageId, JobId, RepositoryId,
+    SessionId, SourceId, TokenId, UserId,
 };
 pub use job::{Cost, Failure, Job, JobFilter, JobState, NewJob, Payload, Progress, Subject, Waiting};
 pub use locator::{Locator, ResourceType};
@@ -30,3 +33,7 @@ pub use repository::{
     Slug, Stages, Tier,
 };
 pub use role::{Domain, Role};
+pub use source::{
+    FetchAttempt, RetrieveSource, Source, SourceDecomposition, SourceFailure, SourceFile, SourceFilter,
+    SourceImage, SourceStage, SourceStatus, SourceText, parse_date, upload_url,
+};

@@ -25,7 +25,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { images: 20, image_bytes: 5 * 1024 * 1024, pages: 3_000, text_bytes: 16 * 1024 * 1024 }
+        Self { images: 20, image_bytes: 5 * 1024 * 1024, pages: 3_000, text_bytes: 8 * 1024 * 1024 }
     }
 }
 
@@ -114,13 +114,6 @@ pub struct Image {
     pub content_type: Option<String>,
     #[serde(skip)]
     pub bytes: Vec<u8>,
-}
-
-/// What comes out of a parser, in this order: images, then the document.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
-    Image(Image),
-    Document(Box<Document>),
 }
 
 /// Why there is no document, in words for whoever added the source.

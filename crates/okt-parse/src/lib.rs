@@ -6,8 +6,23 @@
 //!
 //! To add a format: a variant of [`Kind`], a file of its name, a line in [`parse`].
 
+mod charset;
+mod clean;
 mod document;
 mod frames;
+mod html;
+mod language;
+mod parse;
+pub mod pdf;
+pub mod references;
+pub mod sandbox;
+mod sentences;
+mod sniff;
+mod text;
+pub mod worker;
 
-pub use document::{Document, Hint, Image, ImageKind, Kind, Limits, ParseError, Piece, Rect};
+pub use document::{Document, Hint, Image, ImageKind, Kind, Limits, ParseError, Rect};
 pub use frames::{Frame, read_frame, write_frame};
+use parse::Read;
+pub use parse::parse;
+pub use sentences::{SEGMENTER, segmenter_hash, sentences};

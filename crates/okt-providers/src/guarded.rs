@@ -4,9 +4,15 @@
 //! redirects without a check, and looks a name up after whoever checked it did.
 
 mod address;
+#[cfg(feature = "impersonate")]
+mod browser;
+#[cfg(not(feature = "impersonate"))]
+#[path = "guarded/no_browser.rs"]
+mod browser;
 mod error;
 mod gzip;
 mod response;
+mod service;
 #[cfg(test)]
 mod tests;
 
@@ -17,19 +23,23 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT_ENCODING, LOCATION, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, LOCATION, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rustls_platform_verifier::BuilderVerifierExt as _;
+use serde::Serialize;
 use tokio::time::{Instant, timeout, timeout_at};
 use url::{Host, Url};
 
 use address::Guard;
+use browser::Authorities;
+pub use browser::Profile;
 pub use error::{FetchError, Rule, Wait};
 pub use response::Response;
+pub use service::Service;
 
 /// Redirects that are followed, for a request that asks for it.
-const MAX_REDIRECTS: usize = 5;
+pub(crate) const MAX_REDIRECTS: usize = 5;
 const MAX_BYTES: u64 = 50 * 1024 * 1024;
 const AGENT: &str = concat!("okt/", env!("CARGO_PKG_VERSION"));
 
@@ -39,15 +49,20 @@ pub struct GuardedClient {
     guard: Guard,
     look_up: Arc<LookUp>,
     tls: rustls::ClientConfig,
+    /// For requests that look like a browser's, which have TLS of their own.
+    authorities: Authorities,
 }
 
 type LookUp = dyn Fn(String) -> LookingUp + Send + Sync;
 type LookingUp = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// A GET, and what its caller is willing to wait for and to take.
+/// What is asked, and what its caller is willing to wait for and to take.
 pub struct Request {
     url: String,
     headers: HeaderMap,
+    /// JSON. A request that has one is a POST; any other is a GET.
+    body: Option<Vec<u8>>,
+    profile: Option<Profile>,
     https_only: bool,
     follow: bool,
     max_bytes: u64,
@@ -76,6 +91,8 @@ impl Request {
         Self {
             url: url.into(),
             headers: HeaderMap::new(),
+            body: None,
+            profile: None,
             https_only: false,
             follow: false,
             max_bytes: MAX_BYTES,
@@ -83,10 +100,22 @@ impl Request {
         }
     }
 
+    /// Sends `body` along. Nothing that was posted is posted again elsewhere: a redirect is an answer like any other.
+    pub fn post_json(url: impl Into<String>, body: &impl Serialize) -> Result<Self, serde_json::Error> {
+        Ok(Self { body: Some(serde_json::to_vec(body)?), ..Self::get(url) })
+    }
+
     /// Sent to the origin of the address; a redirect to another origin leaves it behind.
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
+        self
+    }
+
+    /// Makes a GET look like that of a browser, down to its TLS. All that is checked and limited is so here, too.
+    #[must_use]
+    pub const fn like(mut self, profile: Profile) -> Self {
+        self.profile = Some(profile);
         self
     }
 
@@ -136,6 +165,7 @@ impl GuardedClient {
             guard: Guard::new(allow_private),
             look_up: Arc::new(move |host| Box::pin(look_up(host))),
             tls: tls().map_err(|error| FetchError::NoAuthorities(error.into()))?,
+            authorities: Authorities::default(),
         })
     }
 
@@ -149,21 +179,24 @@ impl GuardedClient {
     }
 
     async fn follow(&self, request: Request, deadline: Instant) -> Result<Response, FetchError> {
-        let Request { url, mut headers, https_only, follow, max_bytes, timeouts } = request;
-        let mut url = Url::parse(&url).map_err(|_| FetchError::malformed())?;
+        let mut request = request;
+        let mut url = Url::parse(&request.url).map_err(|_| FetchError::malformed())?;
         for _ in 0..=MAX_REDIRECTS {
-            let checked = self.check(&url, https_only, timeouts.connect).await?;
-            let answer = self.get(&url, checked, headers.clone(), timeouts.connect).await?;
-            let next = if follow { redirect(&url, &answer)? } else { None };
-            let Some(next) = next else {
-                return Response::new(answer, url, max_bytes, timeouts, deadline);
-            };
+            let checked = self.check(&url, request.https_only, request.timeouts.connect).await?;
+            let answer = self.exchange(&url, checked, &request, deadline).await?;
+            let follows = request.follow && request.body.is_none();
+            let Some(next) = (if follows { answer.redirect()? } else { None }) else { return Ok(answer) };
             if next.origin() != url.origin() {
-                headers.clear();
+                request.headers.clear();
             }
             url = next;
         }
-        Err(FetchError::TooManyRedirects { place: address::place(&url), limit: MAX_REDIRECTS })
+        Err(FetchError::too_many_redirects(&url))
+    }
+
+    /// Whether it would be fetched: the address and all that its name leads to right now.
+    pub async fn may_fetch(&self, url: &Url) -> Result<(), FetchError> {
+        self.check(url, false, Timeouts::default().connect).await.map(|_| ())
     }
 
     /// The addresses that this hop may connect to: those of one look-up, and only if every one of them is allowed.
@@ -175,6 +208,19 @@ impl GuardedClient {
     ) -> Result<Vec<SocketAddr>, FetchError> {
         let refused = |rule| FetchError::Refused { place: address::place(url), rule };
         let (host, port) = self.guard.check_url(url, https_only).map_err(refused)?;
+        let addresses = self.addresses(url, host, port, limit).await?;
+        addresses.iter().try_for_each(|address| self.guard.check_address(*address)).map_err(refused)?;
+        Ok(addresses)
+    }
+
+    /// What one look-up says; nothing of it is checked.
+    async fn addresses(
+        &self,
+        url: &Url,
+        host: Host<&str>,
+        port: u16,
+        limit: Duration,
+    ) -> Result<Vec<SocketAddr>, FetchError> {
         let addresses = match host {
             Host::Ipv4(ip) => vec![ip.into()],
             Host::Ipv6(ip) => vec![ip.into()],
@@ -189,23 +235,45 @@ impl GuardedClient {
                     cause: error.into(),
                 })?,
         };
-        let addresses: Vec<_> = addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
-        addresses.iter().try_for_each(|address| self.guard.check_address(*address)).map_err(refused)?;
-        Ok(addresses)
+        Ok(addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
     }
 
     /// One request over a connection of its own to one of the `checked` addresses. A pool would have to know which
     /// check each of its connections passed; this way there is nothing to know.
-    #[expect(clippy::disallowed_methods, reason = "this is the guarded client")]
-    async fn get(
+    async fn exchange(
         &self,
         url: &Url,
         checked: Vec<SocketAddr>,
-        mut headers: HeaderMap,
-        connect: Duration,
-    ) -> Result<reqwest::Response, FetchError> {
-        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        request: &Request,
+        deadline: Instant,
+    ) -> Result<Response, FetchError> {
+        let mut headers = request.headers.clone();
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        let connect = request.timeouts.connect;
+        if let (Some(profile), None) = (request.profile, &request.body) {
+            let answer = browser::get(&self.authorities, profile, url, checked, headers, connect).await?;
+            return Ok(Response::new(answer, url.clone(), request, deadline));
+        }
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        if request.body.is_some() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        let answer = self
+            .send_to(url, checked, headers, request.body.clone(), connect)
+            .await
+            .map_err(|error| FetchError::of_sending(error, url, connect))?;
+        Ok(Response::new(answer.into(), url.clone(), request, deadline))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the guarded client")]
+    async fn send_to(
+        &self,
+        url: &Url,
+        checked: Vec<SocketAddr>,
+        headers: HeaderMap,
+        body: Option<Vec<u8>>,
+        connect: Duration,
+    ) -> reqwest::Result<reqwest::Response> {
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(self.tls.clone())
             .dns_resolver(Pinned(checked))
@@ -219,26 +287,24 @@ impl GuardedClient {
             .retry(reqwest::retry::never())
             .connect_timeout(connect)
             .pool_max_idle_per_host(0)
-            .build();
-        let sent = match client {
-            Ok(client) => client.get(url.clone()).headers(headers).send().await,
-            Err(error) => Err(error),
-        };
-        sent.map_err(|error| FetchError::of_sending(error, url, connect))
+            .build()?;
+        let method = if body.is_some() { Method::POST } else { Method::GET };
+        let request = client.request(method, url.clone()).headers(headers);
+        body.into_iter().fold(request, reqwest::RequestBuilder::body).send().await
     }
 }
 
-/// Where the answer sends us, if it does.
-fn redirect(from: &Url, answer: &reqwest::Response) -> Result<Option<Url>, FetchError> {
+/// Where an answer from `from` sends us, if it does.
+fn redirect(from: &Url, status: StatusCode, headers: &HeaderMap) -> Result<Option<Url>, FetchError> {
     let redirects = matches!(
-        answer.status(),
+        status,
         StatusCode::MOVED_PERMANENTLY
             | StatusCode::FOUND
             | StatusCode::SEE_OTHER
             | StatusCode::TEMPORARY_REDIRECT
             | StatusCode::PERMANENT_REDIRECT
     );
-    let Some(location) = answer.headers().get(LOCATION).filter(|_| redirects) else { return Ok(None) };
+    let Some(location) = headers.get(LOCATION).filter(|_| redirects) else { return Ok(None) };
     let location = str::from_utf8(location.as_bytes()).ok().and_then(|location| from.join(location).ok());
     location.map(Some).ok_or_else(FetchError::malformed)
 }

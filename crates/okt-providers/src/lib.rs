@@ -8,5 +8,9 @@
 //! refuses it.
 
 mod guarded;
+pub mod resolution;
+mod retry_after;
+pub mod search;
+mod text;
 
-pub use guarded::{FetchError, GuardedClient, Request, Response, Rule, Timeouts, Wait};
+pub use guarded::{FetchError, GuardedClient, Profile, Request, Response, Rule, Service, Timeouts, Wait};

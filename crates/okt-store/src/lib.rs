@@ -1,4 +1,4 @@
-//! What stays: PostgreSQL rows, named databases, migrations.
+//! What stays: PostgreSQL rows, named databases, migrations, files.
 //!
 //! It must not know HTTP, providers or what a job does. Functions take the caller's connection, and so its
 //! transaction. To add a table: a migration under `migrations/<schema>/`, a file here named after the table, and for
@@ -6,12 +6,14 @@
 
 pub mod api_keys;
 pub mod audit;
+pub mod blobs;
 pub mod concepts;
 pub mod contexts;
 pub mod counters;
 mod databases;
 pub mod doors;
 mod error;
+pub mod host_providers;
 pub mod idempotency;
 mod listener;
 mod migrate;
@@ -27,8 +29,12 @@ pub mod repositories;
 pub mod repository_settings;
 pub mod roles;
 pub mod sessions;
+pub mod source_images;
+pub mod source_texts;
+pub mod sources;
 pub mod users;
 
+pub use blobs::Blobs;
 pub use databases::{Connection, Databases, Purpose};
 pub use error::from_sqlx;
 pub use listener::Listener;

@@ -15,12 +15,15 @@ pub struct Table {
 }
 
 /// All of them, but for that of the doors. A test compares them with the catalogue.
-pub const TABLES: [Table; 5] = [
+pub const TABLES: [Table; 8] = [
     Table { name: "counters", key: "name" },
     Table { name: "outbox", key: "job_id" },
     Table { name: "contexts", key: "no" },
     Table { name: "concepts", key: "id" },
     Table { name: "fact_concepts", key: "concept_no, fact_no" },
+    Table { name: "sources", key: "id" },
+    Table { name: "source_texts", key: "source_id" },
+    Table { name: "source_images", key: "source_id, id" },
 ];
 
 /// Copies the rows of one table, with their numbers; returns how many. Nobody may write to the repository meanwhile, and

@@ -398,3 +398,21 @@ impl TryFrom<Row> for Repository {
         })
     }
 }
+
+/// What time it is for all processes.
+#[tracing::instrument(level = "debug", name = "db.now", skip_all)]
+pub async fn now(conn: &mut PgConnection) -> Result<DateTime<Utc>> {
+    sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(conn).await.map_err(from_sqlx)
+}
+
+/// Whether there was one, and it was deleted.
+#[tracing::instrument(level = "debug", name = "db.repositories.was_deleted", skip_all, fields(repository.id = %id))]
+pub async fn was_deleted(conn: &mut PgConnection, id: RepositoryId) -> Result<bool> {
+    sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_system.repositories WHERE id = $1 AND state = 'deleted') AS "gone!""#,
+        id.uuid(),
+    )
+    .fetch_one(conn)
+    .await
+    .map_err(from_sqlx)
+}

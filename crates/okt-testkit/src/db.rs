@@ -8,11 +8,14 @@ use okt_config::{Config, LoadOptions};
 use okt_store::{Databases, Schema};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tempfile::TempDir;
 
 /// A database of its own; dropped with the value.
 pub struct TestDatabase {
     name: String,
     url: String,
+    /// Where a service on it keeps files.
+    files: TempDir,
 }
 
 impl TestDatabase {
@@ -31,7 +34,7 @@ impl TestDatabase {
         let name = format!("okt_test_{}", uuid::Uuid::from_u128(unique()).simple());
         let mut conn = server().await;
         run(&mut conn, &format!("CREATE DATABASE {name} {how}")).await;
-        Self { url: url_of(&name), name }
+        Self { url: url_of(&name), name, files: tempfile::tempdir().expect("a temporary folder") }
     }
 
     pub fn url(&self) -> &str {
@@ -44,9 +47,15 @@ impl TestDatabase {
 
     /// The configuration of a service on this database, with these settings on top (`SVC__…` or documented names).
     pub fn config(&self, settings: &[(&str, &str)]) -> Config {
-        let mut all = vec![("SVC__DATABASES__DEFAULT__URL", self.url.as_str())];
+        let mut all = self.settings().to_vec();
         all.extend_from_slice(settings);
         config(&all)
+    }
+
+    /// What tells a service about this database and where to keep files.
+    pub fn settings(&self) -> [(&str, &str); 2] {
+        let files = self.files.path().to_str().expect("a path of letters");
+        [("SVC__DATABASES__DEFAULT__URL", &self.url), ("SVC__PROVIDERS__STORAGE__ROOT", files)]
     }
 
     pub async fn connect(&self) -> PgConnection {

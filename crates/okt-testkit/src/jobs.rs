@@ -1,9 +1,12 @@
 //! Jobs without the service around them: a worker, and jobs that wait for one.
 
+use std::path::PathBuf;
+
 use okt_config::Config;
+use okt_jobs::{Parser, Tools};
 use okt_model::{JobId, NewJob, Payload, RepositoryId};
 use okt_queue::{Kinds, Periodic, Settings, Worker};
-use okt_store::{Databases, Purpose};
+use okt_store::{Blobs, Databases, Purpose};
 
 /// A worker for these kinds, on pools of its own, with its settings changed.
 pub async fn worker(
@@ -18,6 +21,25 @@ pub async fn worker(
     let mut settings = Settings::of(config, &kinds);
     change(&mut settings);
     Worker::start(settings, keeper, worker, kinds, periodic).expect("a worker starts")
+}
+
+/// Everything that the product does, with its own program to read files.
+pub fn kinds(config: &Config) -> Kinds {
+    let blobs = Blobs::open(&config.providers.storage).expect("files can be kept");
+    let parser = Parser::new(program(), pdfium());
+    okt_jobs::kinds(config, &Tools::new(config, blobs, parser).expect("the settings are sound"))
+}
+
+/// The program under test, beside the one that runs the test.
+pub fn program() -> PathBuf {
+    let test = std::env::current_exe().expect("this program");
+    let folder = test.ancestors().find(|folder| folder.join("okt").is_file());
+    folder.expect("the program is built: run tests with --workspace").join("okt")
+}
+
+/// The library that reads PDFs.
+pub fn pdfium() -> Option<PathBuf> {
+    std::env::var_os("OKT_PDFIUM").map(PathBuf::from)
 }
 
 /// A job for the queue itself, without a note: it runs, and has no effect.

@@ -14,6 +14,8 @@ pub mod jobs;
 pub mod notes;
 pub mod oauth;
 pub mod process;
+pub mod s3;
 pub mod served;
 pub mod soak;
 pub mod tenants;
+pub mod web;

@@ -7,7 +7,7 @@ use okt_api::Api;
 use okt_app::App;
 use okt_config::Config;
 use okt_http::{Edge, Served};
-use okt_store::{Databases, Purpose};
+use okt_store::{Blobs, Databases, Purpose};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -63,7 +63,8 @@ impl TestService {
         let databases = Databases::open(&config, &[Purpose::Api]).await.expect("the databases open");
         let edge = Edge::new(&config, SECRET);
         let metrics = PrometheusBuilder::new().build_recorder().handle();
-        let app = App::new(config, databases[0].clone(), SECRET);
+        let blobs = Blobs::open(&config.providers.storage).expect("files can be kept");
+        let app = App::new(config, databases[0].clone(), blobs, SECRET);
         let api = Api::new(app, Arc::clone(&edge), metrics, &databases);
         let service = service(&api).expect("the routes are sound");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -17,7 +17,7 @@ pub use knowledge::{Dedup, Posture, Refinement, Reports, Summarization, Synthesi
 pub use registry::{AuthMode, RegistryClient, RegistryEntry};
 pub use resolution::{AutoSkip, ChallengeSolver, Fetch, OpenAccess, Resolution, Retry, Tls};
 pub use search::{AcademicSearch, SearchProviders, WebSearch, WebSearchKind};
-pub use stores::{Embedding, Storage, StorageBackend, VectorStore};
+pub use stores::{Embedding, Parsing, S3, Storage, StorageBackend, VectorStore};
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +26,8 @@ pub struct Providers {
     pub search: SearchProviders,
     /// How an address or DOI becomes a document.
     pub resolution: Resolution,
+    /// How a file becomes text.
+    pub parsing: Parsing,
     /// How a document becomes facts and concepts.
     pub decomposition: Decomposition,
     /// The model that turns text into vectors.

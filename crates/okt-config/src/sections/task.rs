@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::period::Period;
 
 /// Every kind of job that has a queue.
-pub const JOB_KINDS: [&str; 20] = [
+pub const JOB_KINDS: [&str; 22] = [
     "retrieve_source",
     "source_decomposition",
     "embed_facts",
@@ -29,7 +29,9 @@ pub const JOB_KINDS: [&str; 20] = [
     "import_graph",
     "cleanup_audit",
     "cleanup_expired",
+    "cleanup_files",
     "cleanup_repository",
+    "settle_sources",
 ];
 
 /// The kinds that wait for a chat model, and so must outlive its retries.

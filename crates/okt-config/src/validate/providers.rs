@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use super::{Breaches, no_such};
 use crate::secret::Secret;
-use crate::sections::{AuthMode, Config, Retry, WebSearchKind};
+use crate::sections::{AuthMode, Config, Retry, StorageBackend, WebSearchKind};
 
 pub(super) fn rules(config: &Config, found: &mut Breaches) {
     let providers = &config.providers;
@@ -47,6 +47,18 @@ pub(super) fn rules(config: &Config, found: &mut Breaches) {
                 "providers.resolution.fetch.allow_private",
                 format!("{address} can't be fetched from: name a port other than 0, and no zone"),
             );
+        }
+    }
+    let storage = &providers.storage;
+    if storage.backend == StorageBackend::S3 {
+        let s3 = &storage.s3;
+        let missing = [
+            ("providers.storage.s3.bucket", s3.bucket.is_empty()),
+            ("providers.storage.s3.access_key_id", s3.access_key_id.is_empty()),
+            ("providers.storage.s3.secret_access_key", s3.secret_access_key.is_empty()),
+        ];
+        for (key, _) in missing.into_iter().filter(|(_, missing)| *missing) {
+            found.between(key, &["providers.storage.backend"], "must be set for s3");
         }
     }
     retry("providers.resolution.fetch.retry", &providers.resolution.fetch.retry, found);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::address;
+use super::{MAX_REDIRECTS, address};
 
 type Cause = Box<dyn Error + Send + Sync>;
 
@@ -85,6 +85,8 @@ pub enum Rule {
          providers.resolution.fetch.allow_private"
     )]
     Private,
+    #[error("only the service that the configuration names is asked")]
+    Elsewhere,
 }
 
 /// What was waited for.
@@ -101,6 +103,10 @@ pub enum Wait {
 impl FetchError {
     pub(super) fn malformed() -> Self {
         Self::Refused { place: "the address".into(), rule: Rule::Malformed }
+    }
+
+    pub(crate) fn too_many_redirects(last: &Url) -> Self {
+        Self::TooManyRedirects { place: address::place(last), limit: MAX_REDIRECTS }
     }
 
     pub(super) fn of_sending(error: reqwest::Error, url: &Url, connect: Duration) -> Self {

@@ -58,6 +58,7 @@ fn client(allowed: &[SocketAddr], trusted: Option<CertificateDer<'static>>) -> G
     let mut client =
         GuardedClient::with_look_up(allowed, |_| async { Ok(vec![IpAddr::from(HERE)]) }).unwrap();
     if let Some(trusted) = trusted {
+        client.authorities = Authorities::only(&trusted);
         let mut roots = RootCertStore::empty();
         roots.add(trusted).unwrap();
         client.tls = rustls::ClientConfig::builder_with_provider(provider())
@@ -74,16 +75,22 @@ async fn a_certificate_must_be_vouched_for_and_be_for_this_name() {
     let (address, certificate) = serve("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nsafe").await;
     let port = address.port();
     let good = format!("https://good.test:{port}/");
-    let request = |url: &str| Request::get(url).https_only();
+    let plain = |url: &str| Request::get(url).https_only();
+    let like_chrome = |url: &str| plain(url).like(Profile::named("chrome").unwrap());
 
     let trusting = client(&[address], Some(certificate));
-    assert_eq!(trusting.send(request(&good)).await.unwrap().bytes().await.unwrap(), b"safe");
-
-    let error = client(&[address], None).send(request(&good)).await.err().unwrap();
-    assert!(matches!(error, FetchError::Tls { .. }), "{error:?}");
-    for other in [format!("https://evil.test:{port}/"), format!("https://{address}/")] {
-        let error = trusting.send(request(&other)).await.err().unwrap();
+    for request in [plain(&good), like_chrome(&good)] {
+        assert_eq!(trusting.send(request).await.unwrap().bytes().await.unwrap(), b"safe");
+    }
+    for request in [plain(&good), like_chrome(&good)] {
+        let error = client(&[address], None).send(request).await.err().unwrap();
         assert!(matches!(error, FetchError::Tls { .. }), "{error:?}");
+    }
+    for other in [format!("https://evil.test:{port}/"), format!("https://{address}/")] {
+        for request in [plain(&other), like_chrome(&other)] {
+            let error = trusting.send(request).await.err().unwrap();
+            assert!(matches!(error, FetchError::Tls { .. }), "{error:?}");
+        }
     }
 }
 
@@ -109,12 +116,16 @@ async fn a_server_without_tls_is_told_apart() {
     let listener = TcpListener::bind((IpAddr::from(HERE), 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
-        let (mut socket, _) = listener.accept().await.unwrap();
-        socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
-        // Until the other side has had enough.
-        let _ = socket.read_to_end(&mut Vec::new()).await;
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+            // Until the other side has had enough.
+            let _ = socket.read_to_end(&mut Vec::new()).await;
+        }
     });
-    let error =
-        client(&[address], None).send(Request::get(format!("https://{address}/"))).await.err().unwrap();
-    assert!(matches!(error, FetchError::Tls { .. }), "{error:?}");
+    let url = format!("https://{address}/");
+    for request in [Request::get(&url), Request::get(&url).like(Profile::named("chrome").unwrap())] {
+        let error = client(&[address], None).send(request).await.err().unwrap();
+        assert!(matches!(error, FetchError::Tls { .. }), "{error:?}");
+    }
 }

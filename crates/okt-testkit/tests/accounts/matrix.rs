@@ -49,6 +49,10 @@ fn body(line: &Line, about: &About) -> Option<Value> {
             | "/api/v1/admin/jobs/rescue"
             | "/api/v1/repositories/{repoID}/jobs/{jobID}/cancel"
             | "/api/v1/repositories/{repoID}/jobs/{jobID}/retry"
+            | "/api/v1/repositories/{repoID}/sources/upload"
+            | "/api/v1/repositories/{repoID}/sources/import"
+            | "/api/v1/repositories/{repoID}/sources/{sourceID}/process"
+            | "/api/v1/repositories/{repoID}/sources/{sourceID}/retry"
             | "/api/v1/repositories/{repoID}/settings/contribute-all"
             | "/api/v1/repositories/{repoID}/settings/pull-all",
         )
@@ -58,6 +62,7 @@ fn body(line: &Line, about: &About) -> Option<Value> {
             | "/api/v1/users/me/grants/{grantID}"
             | "/api/v1/oauth/register/{clientID}"
             | "/api/v1/repositories/{repoID}"
+            | "/api/v1/repositories/{repoID}/sources/{sourceID}"
             | "/api/v1/repositories/{repoID}/settings/contexts/{context}",
         ) => return None,
         ("POST", "/api/v1/oauth/register") => json!({"redirect_uris": ["http://127.0.0.1/callback"]}),
@@ -76,7 +81,12 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         ) => json!({}),
         ("POST", "/api/v1/users/me/api-keys") => json!({"name": "a key", "permissions": ["source:read"]}),
         ("PUT" | "DELETE", "/api/v1/admin/users/roles") => role,
+        ("POST", "/api/v1/sources/{provider}/search") => json!({"query": "bees"}),
+        ("POST", "/api/v1/sources/retrieve") => {
+            json!({"doi": "10.1000/182", "repository_id": about.repository})
+        }
         ("POST", "/api/v1/sources/classify") => json!({"value": "10.1000/182"}),
+        ("POST", "/api/v1/repositories/{repoID}/sources") => json!({"doi": "10.1000/182"}),
         ("POST", "/api/v1/repositories") => json!({"name": "Another"}),
         ("PUT", "/api/v1/repositories/{repoID}") => json!({"name": "Renamed"}),
         ("PUT", "/api/v1/repositories/{repoID}/members") => json!({"user_id": about.user, "role": "editor"}),
@@ -111,7 +121,7 @@ fn path(line: &Line, about: &About) -> String {
     let path = line.path.replace("{userID}", &about.user.to_string()).replace("{path}", "mcp");
     let path = path.replace("{repoID}", &about.repository).replace("{jobID}", &about.job);
     let path = path.replace("{context}", "Own");
-    let path = ["{keyID}", "{grantID}", "{clientID}", "{rest}"]
+    let path = ["{keyID}", "{grantID}", "{clientID}", "{rest}", "{sourceID}", "{imageID}", "{provider}"]
         .iter()
         .fold(path, |path, name| path.replace(name, &nothing));
     assert!(!path.contains('{'), "{path} has a new parameter: say in matrix.rs what stands for it");

@@ -118,7 +118,9 @@ async fn the_audit_is_cleaned_by_a_job_of_its_own_once_a_day() {
     let config = shop.database.config(&[]);
     let mut workers = Vec::new();
     for _ in 0..3 {
-        workers.push(shop.start(&[], okt_jobs::kinds(&config), None, okt_jobs::periodic().unwrap()).await);
+        workers.push(
+            shop.start(&[], okt_testkit::jobs::kinds(&config), None, okt_jobs::periodic().unwrap()).await,
+        );
     }
     let deadline = Instant::now() + Duration::from_secs(20);
     let done = "SELECT count(*) FROM okt_tasks.jobs WHERE kind IN ('cleanup_audit', 'cleanup_expired') AND state = 'completed'";

@@ -5,12 +5,13 @@ use okt_jobs::CleanupExpired;
 use okt_model::{CleanupRepository, JobId};
 use okt_queue::jobs;
 use okt_store::outbox::{self, When};
-use okt_store::{concepts, counters};
+use okt_store::{Blobs, concepts, counters};
 use okt_testkit::accounts::{api_key_in, count, sql};
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::house::{House, REPOSITORIES, id_of, path};
+use crate::isolation_sources;
 
 /// Rows of a repository in every table of its home.
 pub fn rows(id: Uuid) -> String {
@@ -26,12 +27,21 @@ pub async fn furnish(house: &House, id: Uuid, database: &str) {
     let concept = concepts::file(&mut tx, id.into(), "Varroosis", "Disease").await.unwrap();
     concepts::link(&mut tx, id.into(), concept, &(1..=6_000).collect::<Vec<_>>()).await.unwrap();
     counters::add(&mut tx, id.into(), "facts", 6_000).await.unwrap();
+    let job = JobId::mint();
+    let (source, _) = isolation_sources::plant(&mut tx, id.into(), job, &job.to_string()).await;
     let payload = CleanupRepository { repository: id.into() };
     // Of a kind that nobody here runs for a repository.
     outbox::push(&mut tx, id.into(), JobId::mint(), &payload, When { priority: 0, delay_ms: 3_600_000 })
         .await
         .unwrap();
     tx.commit().await.unwrap();
+    let mut file = blobs(house).begin(id.into(), source);
+    file.write(b"an original".as_slice().into()).await.unwrap();
+    file.finish().await.unwrap();
+}
+
+fn blobs(house: &House) -> Blobs {
+    Blobs::open(&house.service.api.app.config().providers.storage).unwrap()
 }
 
 #[tokio::test]
@@ -74,6 +84,11 @@ async fn a_deleted_repository_is_hidden_at_once_and_cleaned_up_behind_the_scenes
     let waiting =
         format!("SELECT count(*) FROM okt_tasks.jobs WHERE repository_id = '{id}' AND finished_at IS NULL");
     assert_eq!(house.count("default", &waiting).await, 0, "its jobs are over");
+    assert_eq!(
+        blobs(&house).repositories().await.unwrap(),
+        [kept.into()],
+        "and its files, and nobody else's"
+    );
 }
 
 #[tokio::test]

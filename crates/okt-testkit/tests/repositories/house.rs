@@ -72,7 +72,7 @@ impl House {
     /// Runs the jobs of the product.
     pub async fn worker(&self) -> Worker {
         let config = self.service.api.app.config();
-        worker(config, okt_jobs::kinds(config), Vec::new(), |_| {}).await
+        worker(config, okt_testkit::jobs::kinds(config), Vec::new(), |_| {}).await
     }
 
     /// A process that runs these.

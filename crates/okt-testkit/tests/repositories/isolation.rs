@@ -9,26 +9,29 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use futures_util::future::BoxFuture;
-use okt_model::{ConceptId, JobId, MigrateContext, RepositoryId, Result};
+use okt_model::{ConceptId, ImageId, JobId, MigrateContext, RepositoryId, Result, SourceId};
 use okt_store::contexts::NewContext;
 use okt_store::outbox::{self, When};
 use okt_store::{Connection, concepts, contexts, counters};
 use okt_testkit::db::run;
 
 use crate::house::House;
+use crate::isolation_sources;
 
 /// What the other tenant has, by the names under which one could ask for it.
 #[derive(Clone, Copy)]
-struct Theirs {
+pub(crate) struct Theirs {
     concept: ConceptId,
-    job: JobId,
+    pub job: JobId,
+    pub source: SourceId,
+    pub image: ImageId,
     /// Two of their contexts.
     context: i64,
     target: i64,
 }
 
 /// Calls a function for a repository with the other tenant's ids; says whether anything was found or changed.
-type Call = for<'a> fn(&'a mut Connection, RepositoryId, Theirs) -> BoxFuture<'a, Result<bool>>;
+pub(crate) type Call = for<'a> fn(&'a mut Connection, RepositoryId, Theirs) -> BoxFuture<'a, Result<bool>>;
 
 /// Every function that works on a connection and a repository. What it finds of its own does not count, so each asks for
 /// what only the other one has.
@@ -183,13 +186,14 @@ async fn tenants(house: &House) -> (RepositoryId, RepositoryId, Theirs) {
     counters::add(&mut tx, one, "secrets", 3).await.unwrap();
     let job = JobId::mint();
     outbox::push(&mut tx, one, job, &MigrateContext { source: 1, target: 2 }, When::default()).await.unwrap();
+    let (source, image) = isolation_sources::plant(&mut tx, one, job, isolation_sources::THEIRS).await;
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();
     let mut tx = databases.begin("default", two).await.unwrap();
     contexts::insert(&mut tx, two, &[context("Own")]).await.unwrap();
     tx.commit().await.unwrap();
-    (one, two, Theirs { concept, job, context: held.no, target: target.no })
+    (one, two, Theirs { concept, job, source, image, context: held.no, target: target.no })
 }
 
 /// All rows of a tenant, as they are.
@@ -214,7 +218,7 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
     let mut owner = house.service.database.connect().await;
     let before = rows(&mut owner, one).await;
     assert!(before.len() >= 8, "{before:?}");
-    for (name, call) in CALLS {
+    for (name, call) in CALLS.iter().chain(isolation_sources::CALLS) {
         // As it is meant to be: in one's own transaction, with one's own repository, and somebody else's ids.
         let mut tx = databases.begin("default", two).await.unwrap();
         let found = call(&mut tx, two, theirs).await;
@@ -252,14 +256,16 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
     }
     // The calls do find what they ask for, where it is one's own.
     let mut seen = BTreeSet::new();
-    for (name, call) in CALLS {
+    for (name, call) in CALLS.iter().chain(isolation_sources::CALLS) {
         let mut tx = databases.begin("default", one).await.unwrap();
         if call(&mut tx, one, theirs).await.unwrap() {
             seen.insert(*name);
         }
     }
     let writes = ["contexts::insert", "contexts::hold", "counters::add", "outbox::push"];
-    let silent: Vec<_> = CALLS.iter().map(|(name, _)| *name).filter(|name| !seen.contains(name)).collect();
+    let writes = writes.into_iter().chain(isolation_sources::WRITES).collect::<Vec<_>>();
+    let calls = CALLS.iter().chain(isolation_sources::CALLS).map(|(name, _)| *name);
+    let silent: Vec<_> = calls.filter(|name| !seen.contains(name)).collect();
     assert_eq!(silent, writes, "a call that never finds anything proves nothing");
 }
 
@@ -286,6 +292,7 @@ fn every_function_on_rows_of_repositories_is_called() {
     }
     let called: BTreeSet<String> = CALLS
         .iter()
+        .chain(isolation_sources::CALLS)
         .map(|(name, _)| *name)
         .chain(RELAYS.iter().map(|(name, _)| *name))
         .chain(BEGIN_THEIR_OWN.iter().copied())

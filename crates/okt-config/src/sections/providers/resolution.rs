@@ -12,6 +12,16 @@ use crate::period::Period;
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolution {
+    /// A page with less text than this is not taken as long as another provider may find more; in characters.
+    pub min_content_chars: u32,
+    /// Whether a site's robots.txt is heeded. Rules for the agent `okt`, or else for everyone, count.
+    pub robots: bool,
+    /// Requests to one host at once, over all sources.
+    #[schemars(range(min = 1, max = 100))]
+    pub per_host_concurrency: u32,
+    /// Least time between the starts of two requests to one host. A longer `Crawl-delay` in robots.txt counts instead,
+    /// up to 10 seconds.
+    pub per_host_delay: Period,
     /// Plain HTTP.
     pub fetch: Fetch,
     /// Free copies of scholarly works, by the Unpaywall protocol.
@@ -69,7 +79,8 @@ pub struct OpenAccess {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// Profile of the browser to look like; empty turns it off.
+    /// The browser to look like: `chrome`, `edge`, `firefox`, `opera` or `safari`, with a version such as `chrome_149` or
+    /// without one for the newest that is known. Empty turns it off.
     pub impersonate: String,
     /// For one whole attempt.
     #[schemars(extend("x-positive" = true))]

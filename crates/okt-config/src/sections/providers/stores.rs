@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use url::Url;
 
+use crate::format;
 use crate::secret::Secret;
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -42,13 +44,43 @@ pub struct VectorStore {
 pub struct Storage {
     /// What keeps the files.
     pub backend: StorageBackend,
-    /// Their directory. A relative path starts at the working directory.
+    /// Their directory, for `filesystem`. A relative path starts at the working directory.
     #[schemars(with = "String", length(min = 1))]
     pub root: PathBuf,
+    /// Their bucket, for `s3`.
+    pub s3: S3,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct S3 {
+    /// Address of a service that speaks the protocol; empty for Amazon's own in the region.
+    #[serde(with = "format::optional")]
+    #[schemars(schema_with = "format::http_url")]
+    pub endpoint: Option<Url>,
+    /// Its region.
+    #[schemars(length(min = 1))]
+    pub region: String,
+    /// Name of the bucket, which must exist.
+    pub bucket: String,
+    /// Id of the key.
+    pub access_key_id: Secret,
+    /// The key.
+    pub secret_access_key: Secret,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Parsing {
+    /// The library that reads PDFs, `libpdfium.so`; empty: the one beside the program, and without one PDFs are refused.
+    #[serde(with = "format::optional_path")]
+    #[schemars(with = "String")]
+    pub pdfium: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StorageBackend {
     Filesystem,
+    S3,
 }

@@ -1,9 +1,13 @@
-//! The guarded client against real listeners, all of them on loopback.
+//! Whatever goes outside, against real listeners, all of them on loopback.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 mod addresses;
+mod browser;
 mod limits;
 mod rebinding;
 mod redirects;
 mod requests;
+mod resolution;
+mod search;
 mod server;
+mod services;

@@ -1,0 +1,100 @@
+//! Lists of references: many sources in one request.
+
+use okt_auth::RepoScope;
+use okt_model::{Error, JobId, Locator, Result, SourceId};
+use okt_parse::references::{self, BadEntry, Reference};
+use okt_store::sources::NewSource;
+
+use crate::App;
+use crate::sources::{accept, new_source};
+
+/// Written in one transaction. Whoever adds to the same repository meanwhile waits for it.
+const BATCH: usize = 50;
+
+/// What became of one entry of a list.
+pub struct Imported {
+    pub label: String,
+    pub outcome: ImportOutcome,
+}
+
+pub enum ImportOutcome {
+    Added(SourceId, JobId),
+    Existing(SourceId, JobId),
+    /// There is nothing to fetch it by.
+    Skipped(String),
+    /// It can't be read.
+    Invalid(String),
+}
+
+impl App {
+    /// Makes a source of every entry that names one. What was added stays when a later entry can't be.
+    pub async fn import_references(
+        &self,
+        scope: &RepoScope,
+        text: String,
+        file_name: Option<String>,
+        content_type: Option<String>,
+    ) -> Result<Vec<Imported>> {
+        let read = tokio::task::spawn_blocking(move || {
+            let format = references::detect(&text, file_name.as_deref(), content_type.as_deref());
+            let format =
+                format.ok_or("is no list of references: BibTeX, RIS and CSL-JSON are read".to_owned())?;
+            references::read(&text, format).map_err(|error| error.to_string())
+        });
+        let entries = read.await.map_err(Error::internal)?.map_err(|why| Error::invalid("file", why))?;
+        let mut imported = Vec::with_capacity(entries.len());
+        let mut entries = entries.into_iter().peekable();
+        while entries.peek().is_some() {
+            let batch: Vec<_> = entries.by_ref().take(BATCH).collect();
+            imported.extend(self.import_batch(scope, batch).await?);
+        }
+        Ok(imported)
+    }
+
+    async fn import_batch(
+        &self,
+        scope: &RepoScope,
+        entries: Vec<Result<Reference, BadEntry>>,
+    ) -> Result<Vec<Imported>> {
+        let mut imported = Vec::with_capacity(entries.len());
+        let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
+        for entry in entries {
+            let (label, outcome) = match entry {
+                Err(bad) => (bad.label.clone(), ImportOutcome::Invalid(bad.to_string())),
+                Ok(reference) => match named(&reference) {
+                    None => {
+                        let why = "it has no DOI, address, arXiv or PubMed number to fetch it by";
+                        (reference.label, ImportOutcome::Skipped(why.to_owned()))
+                    }
+                    Some(new) => {
+                        let (source, job, existing) = accept(&mut tx, scope, &new).await?;
+                        let outcome = if existing { ImportOutcome::Existing } else { ImportOutcome::Added };
+                        (reference.label, outcome(source, job))
+                    }
+                },
+            };
+            imported.push(Imported { label, outcome });
+        }
+        tx.commit().await?;
+        Ok(imported)
+    }
+}
+
+/// The source that a reference names, if any.
+fn named(reference: &Reference) -> Option<NewSource> {
+    let names = [
+        reference.doi.clone(),
+        reference.arxiv.as_ref().map(|number| format!("arXiv:{number}")),
+        reference.pmid.as_ref().map(|number| format!("PMID:{number}")),
+        reference.url.clone(),
+    ];
+    let locator = names.into_iter().flatten().find_map(|name| Locator::parse(&name).ok())?;
+    Some(NewSource {
+        locator: Some(locator.normalized),
+        doi: locator.doi,
+        title: reference.title.clone(),
+        author: reference.author.clone(),
+        published_at: reference.published_at.as_deref().and_then(okt_model::parse_date),
+        ..new_source(SourceId::mint(), locator.url)
+    })
+}

@@ -1,0 +1,102 @@
+//! Removes files that no row speaks of: of runs that died, of requests that broke off, of sources and repositories that
+//! could not be cleaned up at once.
+//!
+//! A file is written before its row, so only one that has been there for longer than any job or request lasts is a stray.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt as _;
+use okt_model::{Payload, Progress, RepositoryId, Result, SourceFile};
+use okt_queue::{Finished, JobError, SystemContext};
+use okt_store::{Blobs, Databases, repositories, sources};
+use serde::{Deserialize, Serialize};
+
+use crate::Tools;
+
+/// Longer than the longest job.
+const AGE: Duration = Duration::from_hours(48);
+const BATCH: usize = 500;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CleanupFiles {}
+
+impl Payload for CleanupFiles {
+    const KIND: &'static str = "cleanup_files";
+
+    fn unique_key(&self) -> Option<String> {
+        Some(String::new())
+    }
+}
+
+pub(crate) async fn run(_: CleanupFiles, ctx: SystemContext, tools: Tools) -> Result<Finished, JobError> {
+    let removed = cleanup_files(ctx.databases(), tools.blobs(), AGE, |removed| {
+        ctx.progress(Progress { stage: "files".to_owned(), done: removed, ..Progress::default() });
+    });
+    let removed = removed.await?;
+    Ok(ctx.finish(Some(serde_json::json!({ "files": removed }))))
+}
+
+/// Removes the strays that are at least this old; returns how many.
+pub async fn cleanup_files(
+    databases: &Databases,
+    blobs: &Blobs,
+    age: Duration,
+    mut progress: impl FnMut(u64),
+) -> Result<u64> {
+    let mut conn = databases.acquire_system().await?;
+    let now = repositories::now(&mut conn).await?;
+    conn.done();
+    let mut removed = blobs.remove_abandoned(age, now).await? as u64;
+    for repository in blobs.repositories().await? {
+        let mut listed = blobs.list(repository);
+        loop {
+            let mut batch = Vec::new();
+            while let Some(next) = listed.try_next().await? {
+                if is_old(next.modified, now, age) {
+                    batch.push(next.file);
+                }
+                if batch.len() >= BATCH {
+                    break;
+                }
+            }
+            if batch.is_empty() {
+                break;
+            }
+            removed += remove_strays(databases, blobs, repository, &batch).await?;
+            progress(removed);
+        }
+    }
+    Ok(removed)
+}
+
+async fn remove_strays(
+    databases: &Databases,
+    blobs: &Blobs,
+    repository: RepositoryId,
+    files: &[SourceFile],
+) -> Result<u64> {
+    let mut conn = databases.acquire_system().await?;
+    let home = repositories::find(&mut conn, repository).await?.map(|found| found.database);
+    let deleted = repositories::was_deleted(&mut conn, repository).await?;
+    conn.done();
+    let wanted = match home {
+        Some(home) => {
+            let mut tx = databases.begin_to_read(&home, repository).await?;
+            let wanted = sources::list_wanted(&mut tx, repository, files).await?;
+            tx.commit().await?;
+            wanted
+        }
+        None if deleted => Vec::new(),
+        // Another installation's, or this one was told of the wrong database: nobody's to remove.
+        None => return Ok(0),
+    };
+    let strays: Vec<SourceFile> = files.iter().filter(|file| !wanted.contains(file)).copied().collect();
+    blobs.remove(&strays).await?;
+    Ok(strays.len() as u64)
+}
+
+fn is_old(modified: DateTime<Utc>, now: DateTime<Utc>, age: Duration) -> bool {
+    (now - modified).to_std().unwrap_or_default() >= age
+}

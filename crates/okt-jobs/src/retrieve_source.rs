@@ -1,0 +1,295 @@
+//! Gets hold of a source and reads it. Reads `pending`, `fetching` (of an earlier run) or `failed`, leaves `fetched` or
+//! `failed`.
+//!
+//! Files are written before the rows that speak of them. What a run has written and no row speaks of is removed at its end;
+//! what a run that died has left is found by `cleanup_files`.
+
+mod keeper;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use okt_config::Config;
+use okt_model::{
+    Error, FetchAttempt, Progress, Result, RetrieveSource, Source, SourceDecomposition, SourceFailure,
+    SourceStage, SourceStatus, parse_date,
+};
+use okt_parse::Limits;
+use okt_providers::GuardedClient;
+use okt_providers::resolution::{Attempt, End, Provider, Resolver, Validators, Wanted, auto_skip};
+use okt_queue::{Finished, JobContext, JobError};
+use okt_store::blobs::Blobs;
+use okt_store::outbox::When;
+use okt_store::sources::{self, Fetched};
+use okt_store::{host_providers, repository_settings, source_images, source_texts};
+use url::Url;
+
+use self::keeper::{Keeper, Taken, text_of};
+use crate::parsing::Parser;
+
+/// Runs of the job after which a source that could not be had is given up.
+const RUNS: i32 = 4;
+/// Attempts that a source remembers.
+const REMEMBERED: usize = 50;
+
+/// What retrieving needs beside the job.
+#[derive(Clone)]
+pub struct Tools(Arc<Inner>);
+
+struct Inner {
+    config: Config,
+    blobs: Blobs,
+    parser: Parser,
+    /// Missing on a machine that trusts nobody.
+    web: Option<(GuardedClient, Resolver)>,
+}
+
+impl Tools {
+    pub fn new(config: &Config, blobs: Blobs, parser: Parser) -> Result<Self> {
+        let client = GuardedClient::new(&config.providers.resolution.fetch.allow_private);
+        let web = match client {
+            Ok(client) => Some((client.clone(), Resolver::new(config, client)?)),
+            // The reason was told when the service started.
+            Err(_) => None,
+        };
+        Ok(Self(Arc::new(Inner { config: config.clone(), blobs, parser, web })))
+    }
+
+    pub(crate) fn blobs(&self) -> &Blobs {
+        &self.0.blobs
+    }
+
+    fn limits(&self) -> Limits {
+        let images = &self.0.config.providers.decomposition.image_extraction;
+        let count = if images.enabled { images.max_images_per_source } else { 0 };
+        Limits {
+            images: count,
+            image_bytes: u32::try_from(images.max_image_bytes).unwrap_or(u32::MAX),
+            ..Limits::default()
+        }
+    }
+}
+
+pub(crate) async fn run(
+    payload: RetrieveSource,
+    ctx: JobContext,
+    tools: Tools,
+) -> Result<Finished, JobError> {
+    let id = payload.source;
+    let mut tx = ctx.step().await?;
+    let ours = sources::mark(&mut tx, ctx.repository(), id, ctx.id(), SourceStatus::Fetching).await?;
+    let source = sources::find(&mut tx, ctx.repository(), id).await?;
+    tx.commit().await?;
+    let Some(source) = source.filter(|_| ours) else {
+        // Deleted, or taken on by another job meanwhile.
+        return ctx.begin().await?.commit(None).await;
+    };
+    // A registry that knows the source is to be asked here, before anybody is bothered for it.
+    let mut keeper = Keeper::new(&tools, &ctx, id);
+    let ended = if source.body.is_some() {
+        keeper.read_stored(&source).await.map(|failed| (Vec::new(), failed))
+    } else {
+        fetch(&tools, &ctx, &source, &mut keeper).await
+    };
+    let ended = match ended {
+        Ok((attempts, None)) => match keeper.fetch_images().await {
+            Ok(()) => settle(&ctx, &source, &mut keeper, attempts).await,
+            Err(error) => Err(error.into()),
+        },
+        Ok((attempts, Some(failed))) => give_up(&ctx, &source, attempts, failed).await,
+        Err(error) => Err(error.into()),
+    };
+    keeper.tidy().await;
+    ended
+}
+
+/// What was not to be had.
+struct Failed {
+    failure: SourceFailure,
+    /// Whether the job should try once more, and not before when.
+    again: bool,
+    after: Option<Duration>,
+}
+
+impl Failed {
+    const fn of(failure: SourceFailure) -> Self {
+        Self { again: failure.retryable, failure, after: None }
+    }
+}
+
+async fn fetch(
+    tools: &Tools,
+    ctx: &JobContext,
+    source: &Source,
+    keeper: &mut Keeper<'_>,
+) -> Result<(Vec<FetchAttempt>, Option<Failed>)> {
+    let Some((_, resolver)) = &tools.0.web else {
+        return Err(Error::NotConfigured(
+            "nothing can be fetched: the certificates of authorities are missing",
+        ));
+    };
+    let Ok(url) = Url::parse(&source.url) else {
+        let failure = SourceFailure::new(SourceStage::Fetch, "malformed", "its address can't be read", false);
+        return Ok((Vec::new(), Some(Failed::of(failure))));
+    };
+    let host = url.host_str().unwrap_or_default().to_owned();
+    let wanted = Wanted {
+        providers: enabled(ctx).await?,
+        skipped: skipped(tools, ctx, &host).await?,
+        validators: Validators::default(),
+        doi: source.doi.clone(),
+        url,
+    };
+    ctx.progress(Progress { stage: "fetch".to_owned(), ..Progress::default() });
+    let resolution = resolver.resolve(&wanted, keeper).await?;
+    remember(ctx, &resolution.attempts).await;
+    let attempts: Vec<FetchAttempt> = resolution.attempts.iter().map(told).collect();
+    let failed = match resolution.end {
+        End::Taken | End::NotModified => None,
+        End::Failed { code, message, retryable, retry_after } => {
+            // One that is left out for now may be asked another day, which is longer than a job should wait.
+            let another_day = attempts.is_empty() && !wanted.skipped.is_empty();
+            let failure = SourceFailure::new(SourceStage::Fetch, code, message, retryable || another_day);
+            Some(Failed { failure, again: retryable, after: retry_after })
+        }
+    };
+    Ok((attempts, failed))
+}
+
+/// The providers that the repository uses.
+async fn enabled(ctx: &JobContext) -> Result<BTreeSet<Provider>> {
+    let mut conn = ctx.databases().acquire_system().await?;
+    let settings = repository_settings::find(&mut conn, ctx.repository()).await?;
+    conn.done();
+    let named = settings.map(|settings| settings.resolution).unwrap_or_default();
+    Ok(Provider::ALL
+        .iter()
+        .copied()
+        .filter(|provider| named.iter().any(|name| name == provider.as_str()))
+        .collect())
+}
+
+/// Those that have kept failing for the host.
+async fn skipped(tools: &Tools, ctx: &JobContext, host: &str) -> Result<BTreeSet<Provider>> {
+    let mut conn = ctx.databases().acquire_system().await?;
+    let records = host_providers::list(&mut conn, host).await?;
+    conn.done();
+    let settings = &tools.0.config.providers.resolution.auto_skip;
+    let skipped = records.iter().filter(|record| {
+        auto_skip::judge(settings, record.attempts, record.failures, record.since_last_failure).is_some()
+    });
+    Ok(skipped.filter_map(|record| provider(&record.provider)).collect())
+}
+
+/// Counts what was tried. A count that is lost is no reason to fetch again.
+async fn remember(ctx: &JobContext, attempts: &[Attempt]) {
+    let mut counts: BTreeMap<(String, &str), (i64, i64)> = BTreeMap::new();
+    for attempt in attempts {
+        if let (Some(host), Some(failed)) = (attempt.host(), attempt.failed()) {
+            let count = counts.entry((host, attempt.provider.as_str())).or_default();
+            count.0 += 1;
+            count.1 += i64::from(failed);
+        }
+    }
+    for ((host, provider), (attempts, failures)) in counts {
+        let Ok(mut conn) = ctx.databases().acquire_system().await else { return };
+        match host_providers::add(&mut conn, &host, provider, attempts, failures).await {
+            Ok(()) => conn.done(),
+            Err(error) => {
+                tracing::debug!(error = &error as &dyn std::error::Error, "attempts were not counted");
+            }
+        }
+    }
+}
+
+fn provider(name: &str) -> Option<Provider> {
+    Provider::ALL.iter().copied().find(|provider| provider.as_str() == name)
+}
+
+fn told(attempt: &Attempt) -> FetchAttempt {
+    FetchAttempt {
+        provider: attempt.provider.as_str().to_owned(),
+        url: attempt.url.clone(),
+        status: attempt.status,
+        ms: attempt.ms,
+        outcome: attempt.outcome.code().to_owned(),
+    }
+}
+
+/// The story so far, with what was tried now.
+fn story(source: &Source, attempts: Vec<FetchAttempt>) -> Vec<FetchAttempt> {
+    let mut story = source.fetch_attempts.clone();
+    story.extend(attempts);
+    let first = story.len().saturating_sub(REMEMBERED);
+    story.split_off(first)
+}
+
+/// The effect of a source that was had.
+async fn settle(
+    ctx: &JobContext,
+    source: &Source,
+    keeper: &mut Keeper<'_>,
+    attempts: Vec<FetchAttempt>,
+) -> Result<Finished, JobError> {
+    let Some(taken) = keeper.best.take() else {
+        return Err(Error::internal("a source was taken and is not there").into());
+    };
+    let (repository, id) = (ctx.repository(), source.id);
+    let Taken { document, body, validators, images, .. } = taken;
+    let fetched = Fetched {
+        kind: document.kind.as_str().to_owned(),
+        content_type: document.content_type.clone(),
+        title: document.title.clone(),
+        author: document.author.clone(),
+        site_name: document.site_name.clone(),
+        published_at: document.published_at.as_deref().and_then(parse_date),
+        language: document.language.clone(),
+        license: document.license.clone(),
+        doi: document.doi.clone(),
+        body: Some(body),
+        etag: validators.etag,
+        last_modified: validators.last_modified,
+        attempts: story(source, attempts),
+    };
+    let text = text_of(*document)?;
+    let mut effect = ctx.begin().await?;
+    if !sources::mark_fetched(&mut effect, repository, id, ctx.id(), &fetched).await? {
+        return effect.commit(None).await;
+    }
+    source_texts::put(&mut effect, repository, id, &text).await?;
+    source_images::replace(&mut effect, repository, id, &images).await?;
+    let next = effect.push(&SourceDecomposition { source: id }, When::default()).await?;
+    sources::hand_over(&mut effect, repository, id, next, SourceStatus::Fetched).await?;
+    let output = serde_json::json!({
+        "status": "fetched", "kind": fetched.kind, "sentences": text.sentences.len(), "images": images.len()
+    });
+    let finished = effect.commit(Some(output)).await?;
+    keeper.wanted = images.iter().filter_map(|image| image.blob).chain([body]).collect();
+    Ok(finished)
+}
+
+/// The effect of a source that was not to be had, unless it is worth another run.
+async fn give_up(
+    ctx: &JobContext,
+    source: &Source,
+    attempts: Vec<FetchAttempt>,
+    failed: Failed,
+) -> Result<Finished, JobError> {
+    let (repository, id) = (ctx.repository(), source.id);
+    let story = story(source, attempts);
+    let Failed { failure, again, after } = failed;
+    if again && ctx.attempt() < RUNS {
+        let mut tx = ctx.step().await?;
+        sources::note_attempts(&mut tx, repository, id, ctx.id(), &story).await?;
+        tx.commit().await?;
+        let error = Error::Unavailable { service: "the source", cause: failure.message.into() };
+        return Err(match after {
+            Some(after) => JobError::Later { error, after },
+            None => error.into(),
+        });
+    }
+    let mut effect = ctx.begin().await?;
+    sources::mark_failed(&mut effect, repository, id, ctx.id(), &failure, &story).await?;
+    effect.commit(Some(serde_json::json!({ "status": "failed", "failure": failure }))).await
+}

@@ -1,0 +1,240 @@
+//! What is kept of a source on its way: files as they arrive, the document that they hold, its images.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use okt_model::{
+    Blob, Error, ImageId, Progress, Result, Source, SourceFile, SourceId, SourceImage, SourceText,
+};
+use okt_parse::worker::Head;
+use okt_parse::{Document, Hint, Image};
+use okt_providers::resolution::{Page, Taker, Validators, Verdict};
+use okt_providers::{GuardedClient, Request, Timeouts};
+use okt_queue::JobContext;
+
+use super::{Failed, Tools};
+use crate::parsing::{Parsed, TakeImage, Unreadable};
+
+const IMAGE_TIMEOUTS: Timeouts = Timeouts {
+    connect: Duration::from_secs(5),
+    idle: Duration::from_secs(10),
+    total: Duration::from_secs(20),
+};
+
+/// A source that is here and has been read.
+pub(super) struct Taken {
+    pub document: Box<Document>,
+    pub body: Blob,
+    pub validators: Validators,
+    pub images: Vec<SourceImage>,
+}
+
+/// Keeps what arrives, has it read, and judges whether it is enough.
+pub(super) struct Keeper<'a> {
+    tools: &'a Tools,
+    ctx: &'a JobContext,
+    source: SourceId,
+    /// The last that was enough.
+    pub best: Option<Taken>,
+    /// All files of this run, and those that rows speak of in the end.
+    written: Vec<Blob>,
+    pub wanted: Vec<Blob>,
+}
+
+impl<'a> Keeper<'a> {
+    pub(super) const fn new(tools: &'a Tools, ctx: &'a JobContext, source: SourceId) -> Self {
+        Self { tools, ctx, source, best: None, written: Vec::new(), wanted: Vec::new() }
+    }
+
+    fn file(&self, blob: Blob) -> SourceFile {
+        SourceFile { repository: self.ctx.repository(), source: self.source, hash: blob.hash }
+    }
+
+    /// Reads what somebody brought along.
+    pub(super) async fn read_stored(&mut self, source: &Source) -> Result<Option<Failed>> {
+        let Some(body) = source.body else { return Err(Error::internal("a source without a body")) };
+        // It is the source's own, whatever becomes of it.
+        self.wanted.push(body);
+        let hint = Hint {
+            content_type: source.content_type.clone(),
+            file_name: source.file_name.clone(),
+            url: None,
+        };
+        match self.parse(body, hint).await? {
+            (Parsed::Document(document), images) => {
+                let validators = Validators::default();
+                self.best = Some(Taken { document, body, validators, images });
+                Ok(None)
+            }
+            (Parsed::Failed(unreadable), _) => Ok(Some(Failed::of(unreadable.into()))),
+        }
+    }
+
+    async fn parse(&mut self, body: Blob, hint: Hint) -> Result<(Parsed, Vec<SourceImage>)> {
+        self.ctx.progress(Progress { stage: "parse".to_owned(), ..Progress::default() });
+        let blobs = self.tools.blobs();
+        let reading = blobs.read(self.file(body), None).await?;
+        let reading = reading.ok_or(Error::NotFound("stored body of the source"))?;
+        let head = Head { hint, limits: self.tools.limits() };
+        let mut images = Images { keeper: self, kept: Vec::new() };
+        let parser = images.keeper.tools.0.parser.clone();
+        let parsed = parser.parse(&head, reading.bytes, &mut images).await?;
+        let kept = images.kept;
+        Ok((parsed, kept))
+    }
+
+    async fn write(&mut self, bytes: Bytes) -> Result<Blob> {
+        let mut incoming = self.tools.blobs().begin(self.ctx.repository(), self.source);
+        incoming.write(bytes).await?;
+        let blob = incoming.finish().await?;
+        self.written.push(blob);
+        Ok(blob)
+    }
+
+    /// Gets the images that a page only points to. One that is not to be had is left as an address.
+    pub(super) async fn fetch_images(&mut self) -> Result<()> {
+        let Some(mut taken) = self.best.take() else { return Ok(()) };
+        let limits = self.tools.limits();
+        let count = usize::try_from(limits.images).unwrap_or(0);
+        for image in taken.images.iter_mut().filter(|image| image.blob.is_none()).take(count) {
+            let Some((client, _)) = &self.tools.0.web else { break };
+            let Some(url) = image.url.clone() else { continue };
+            let Some((bytes, content_type)) = fetch_image(client, url, limits.image_bytes).await else {
+                continue;
+            };
+            image.blob = Some(self.write(bytes.into()).await?);
+            image.content_type = Some(content_type.to_owned());
+        }
+        self.best = Some(taken);
+        Ok(())
+    }
+
+    /// Removes what this run has written for nothing.
+    pub(super) async fn tidy(&self) {
+        let stray = self.written.iter().filter(|blob| !self.wanted.contains(blob));
+        let stray: Vec<SourceFile> = stray.map(|blob| self.file(*blob)).collect();
+        if let Err(error) = self.tools.blobs().remove(&stray).await {
+            tracing::debug!(error = &error as &dyn std::error::Error, "files are left for the sweep");
+        }
+    }
+}
+
+impl Taker for Keeper<'_> {
+    async fn take(&mut self, page: &mut Page) -> Result<Verdict, Error> {
+        let mut incoming = self.tools.blobs().begin(self.ctx.repository(), self.source);
+        while let Some(piece) = page.chunk().await? {
+            incoming.write(piece).await?;
+        }
+        let body = incoming.finish().await?;
+        self.written.push(body);
+        let hint = Hint {
+            content_type: page.content_type.clone(),
+            file_name: None,
+            url: Some(page.final_url.to_string()),
+        };
+        let (parsed, images) = self.parse(body, hint).await?;
+        let least = self.tools.0.config.providers.resolution.min_content_chars;
+        match parsed {
+            Parsed::Document(document) if document.text.chars().count() >= least as usize => {
+                self.best = Some(Taken { document, body, validators: page.validators.clone(), images });
+                Ok(Verdict::Enough)
+            }
+            Parsed::Document(_) | Parsed::Failed(Unreadable { code: "no_text", .. }) => {
+                Ok(Verdict::TooLittle)
+            }
+            Parsed::Failed(Unreadable { code, message, .. }) => Ok(Verdict::Unusable { code, message }),
+        }
+    }
+}
+
+/// Keeps the images of a document.
+struct Images<'a, 'b> {
+    keeper: &'a mut Keeper<'b>,
+    kept: Vec<SourceImage>,
+}
+
+impl TakeImage for Images<'_, '_> {
+    async fn take(&mut self, image: Image) -> Result<()> {
+        // A child is trusted with nothing, also not with counting.
+        let limits = self.keeper.tools.limits();
+        if self.kept.len() >= usize::try_from(limits.images).unwrap_or(0) * 2 {
+            return Ok(());
+        }
+        let number = |number: u32| i32::try_from(number).ok();
+        let blob = if image.bytes.is_empty() {
+            None
+        } else {
+            if kind_of_image(&image.bytes).is_none() || image.bytes.len() > limits.image_bytes as usize {
+                return Ok(());
+            }
+            Some(image.bytes)
+        };
+        let content_type = blob.as_deref().and_then(kind_of_image).map(str::to_owned);
+        let blob = match blob {
+            Some(bytes) => Some(self.keeper.write(bytes.into()).await?),
+            None => None,
+        };
+        self.kept.push(SourceImage {
+            id: ImageId::mint(),
+            kind: match image.kind {
+                okt_parse::ImageKind::Inline => "inline".to_owned(),
+                okt_parse::ImageKind::Page => "page".to_owned(),
+            },
+            page_number: image.page_number.and_then(number),
+            position: number(image.position).unwrap_or(i32::MAX),
+            url: image.url,
+            width: image.width.and_then(number),
+            height: image.height.and_then(number),
+            alt_text: image.alt_text,
+            content_type,
+            blob,
+        });
+        Ok(())
+    }
+}
+
+async fn fetch_image(client: &GuardedClient, url: String, limit: u32) -> Option<(Vec<u8>, &'static str)> {
+    let request = Request::get(url).follow_redirects().max_bytes(limit.into()).timeouts(IMAGE_TIMEOUTS);
+    let answer = client.send(request).await.ok()?;
+    if !answer.status.is_success() {
+        return None;
+    }
+    let bytes = answer.bytes().await.ok()?;
+    let kind = kind_of_image(&bytes)?;
+    Some((bytes, kind))
+}
+
+/// By what is in it, whatever it is called. Nothing else is kept as an image.
+fn kind_of_image(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+pub(super) fn text_of(document: Document) -> Result<SourceText> {
+    let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+    let boxes: Vec<Vec<f32>> =
+        document.boxes.iter().map(|rects| rects.iter().flat_map(numbers).collect()).collect();
+    let boxes =
+        if boxes.is_empty() { None } else { Some(serde_json::to_string(&boxes).map_err(Error::internal)?) };
+    Ok(SourceText {
+        text: document.text,
+        markdown: document.markdown,
+        sentences: document.sentences.iter().map(|(start, end)| (number(*start), number(*end))).collect(),
+        boxes,
+        segmenter: document.segmenter,
+        segmenter_hash: document.segmenter_hash,
+    })
+}
+
+/// To a hundredth of a point; pages are whole.
+fn numbers(rect: &okt_parse::Rect) -> [f32; 5] {
+    let rounded = |number: f32| (number * 100.0).round() / 100.0;
+    #[expect(clippy::cast_precision_loss, reason = "pages are few")]
+    let page = rect.page as f32;
+    [page, rounded(rect.x0), rounded(rect.y0), rounded(rect.x1), rounded(rect.y1)]
+}

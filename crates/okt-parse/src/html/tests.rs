@@ -1,0 +1,117 @@
+use super::*;
+
+fn page(html: &str) -> Read {
+    let hint = Hint { url: Some("https://site.example/a/b".into()), ..Hint::default() };
+    read(html, &hint, &Limits::default()).unwrap()
+}
+
+#[test]
+fn no_tag_and_no_script_survives_into_markdown() {
+    let read = page(
+        "<article><p>One &lt;script&gt;alert(1)&lt;/script&gt; and <a href='javascript:alert(2)'>a link</a>, \
+         <a href=' java\nscript:alert(3)'>another</a>, <a href='/c(d)'>a good one</a>, <b>bold <i>both</i></b>.</p>\
+         <p>&lt;img src=x onerror=alert(4)&gt; is text; `code` too. <code>a`b<i></code> <code>&lt;b></code> <code>x<code>&lt;u></code></code> <code>y<br>&lt;s></code></p>\
+         <p># not a heading</p><p>1. not a list</p><pre>```\n<b>x</b>\n</pre></article>",
+    );
+    let markdown = &read.markdown;
+    for event in pulldown_cmark::Parser::new(markdown) {
+        use pulldown_cmark::{Event, Tag};
+        match event {
+            Event::Html(html) | Event::InlineHtml(html) => panic!("{html} in {markdown}"),
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                assert_eq!(&*dest_url, "https://site.example/c%28d%29");
+            }
+            Event::Start(Tag::Heading { .. } | Tag::List(_)) => panic!("{markdown}"),
+            _ => {}
+        }
+    }
+    assert!(markdown.contains("**bold *both***"), "{markdown}");
+}
+
+#[test]
+fn images_are_absolute_or_carried_and_never_svg() {
+    let pixel = "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAS0lEQVR42u3PQQkAAAgAsetfWiP4FgYrsKZeS0BAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEDgsgAAbQABlvT4GAAAAABJRU5ErkJggg==";
+    let html = format!(
+        "<article><p>{}</p><img src='../x.jpg' alt='A  hill' width=640 height='480px'><img src=/icon.png width=16>\
+         <img src='https://cdn.example/p.svg'><img src='data:image/svg+xml;base64,PHN2Zz4='><img src=/x.jpg>\
+         <img data-src='/late.webp' src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>\
+         <img src='data:text/html;base64,{pixel}'><img src='javascript:x'></article>",
+        "Some words of prose, enough to be the content of this page. ".repeat(5),
+    );
+    let images = page(&html).images;
+    let urls: Vec<_> = images.iter().map(|image| image.url.as_deref().unwrap_or("bytes")).collect();
+    assert_eq!(urls, ["https://site.example/x.jpg", "https://site.example/late.webp", "bytes"]);
+    assert_eq!(
+        (images[0].alt_text.as_deref(), images[0].width, images[0].height),
+        (Some("A hill"), Some(640), Some(480))
+    );
+    assert_eq!(images[2].content_type.as_deref(), Some("image/png"));
+    assert_eq!(images.iter().map(|image| image.position).collect::<Vec<_>>(), [0, 1, 2]);
+    let few = Limits { images: 1, ..Limits::default() };
+    assert_eq!(read(&html, &Hint::default(), &few).unwrap().images.len(), 1);
+}
+
+#[test]
+fn markup_written_to_keep_a_reader_busy_does_not() {
+    let numbered =
+        |unit: &str, count: usize| (0..count).map(|i| unit.replace('#', &i.to_string())).collect::<String>();
+    for (name, html) in [
+        ("deep", "<div>".repeat(100_000)),
+        ("deep and closed", format!("{}x{}", "<div>".repeat(50_000), "</div>".repeat(50_000))),
+        ("deep tables", "<table><tr><td>".repeat(20_000)),
+        ("formatting", numbered("<b a#><p>x", 20_000)),
+        ("links", numbered("<a href=#><div>x", 20_000)),
+        ("lists", "<ul><li>".repeat(20_000)),
+        ("headers", "<header>".repeat(20_000)),
+        ("paragraphs", "<p>".repeat(300_000)),
+        ("attributes", format!("<p {}>x", numbered("a#=1 ", 5_000))),
+        ("classes", format!("<p class='{}'>x", "a-".repeat(500_000))),
+        ("unclosed comment", format!("<!--{}", "<!-".repeat(200_000))),
+        ("unclosed script", format!("<script>{}", "</scrip".repeat(200_000))),
+        ("entities", "&amp;&#0;&#x10ffff;&notanentity".repeat(50_000)),
+        ("brackets", "<".repeat(500_000)),
+        ("breaks", "a<br>".repeat(100_000)),
+        ("end tags", "</p></table></br></body>".repeat(50_000)),
+    ] {
+        let began = std::time::Instant::now();
+        let html = format!("<body>words before it {html} and words after it");
+        read(&html, &Hint::default(), &Limits::default()).unwrap();
+        assert!(began.elapsed().as_secs() < 5, "{name} took {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn a_tag_with_a_hundred_thousand_attributes_is_refused() {
+    let many: String = (0..100_000).fold(String::new(), |all, i| all + "a" + &i.to_string() + " ");
+    for html in
+        [format!("<p {many}>x"), format!("<p {}>x", many.replace(' ', "=''")), format!("<p x=\"y\" {many}")]
+    {
+        let error = read(&html, &Hint::default(), &Limits::default()).unwrap_err();
+        assert_eq!(error.code(), "too_much");
+    }
+    let script = format!("<p>Some words.</p><script>if (a<b) {{ {many} }}</script><p>And more.</p>");
+    assert_eq!(page(&script).text, "Some words.\n\nAnd more.");
+}
+
+#[test]
+fn a_page_says_what_it_is() {
+    let read = page(
+        "<html lang=en-GB><head><title>On salt - The Paper</title><meta property=og:site_name content='The Paper'>\
+         <meta name=citation_author content='Moss, Ada'><meta name=citation_author content='Ode, Ben'>\
+         <meta name=citation_doi content='doi:10.5555/Salt.1'><meta name=citation_publication_date content='2024/3'>\
+         <link rel=license href='/by'></head><body><p>Text.</p>",
+    );
+    assert_eq!(read.title.as_deref(), Some("On salt"));
+    assert_eq!(read.author.as_deref(), Some("Moss, Ada; Ode, Ben"));
+    assert_eq!(read.doi.as_deref(), Some("10.5555/salt.1"));
+    assert_eq!(read.published_at.as_deref(), Some("2024-03"));
+    assert_eq!(read.license.as_deref(), Some("https://site.example/by"));
+    assert_eq!(read.language.as_deref(), Some("en"));
+    let data = page(
+        "<script type=application/ld+json>{\"@graph\":[{\"@type\":\"Organization\",\"name\":\"X\"},{\"@type\":\
+         [\"NewsArticle\"],\"headline\":\"H\",\"author\":[{\"name\":\"A\"},\"B\"],\"datePublished\":\"2023-01-02T03:04Z\",\
+         \"publisher\":{\"name\":\"P\"}}]}</script><p>Text.",
+    );
+    assert_eq!((data.title.as_deref(), data.author.as_deref()), (Some("H"), Some("A, B")));
+    assert_eq!((data.published_at.as_deref(), data.site_name.as_deref()), (Some("2023-01-02"), Some("P")));
+}

@@ -1,0 +1,129 @@
+//! A process locks itself in, before it looks at what somebody else has written.
+//!
+//! Four locks, each of which holds without the others: limits of the kernel on memory, time and files; no path can be
+//! opened and no port reached (Landlock); and of the hundreds of system calls those remain that reading, writing and
+//! memory need (seccomp). None can be taken off again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, RestrictionStatus, Ruleset, RulesetAttr, RulesetStatus, Scope,
+};
+use rlimit::Resource;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
+
+/// All the memory that the process may have, its programs included.
+pub const MEMORY: u64 = 512 * 1024 * 1024;
+/// Seconds of work; a second later the process is ended without being asked.
+pub const CPU_SECONDS: u64 = 30;
+
+/// What could not be locked.
+#[derive(Debug, thiserror::Error)]
+#[error("the parser could not lock itself in, so it reads nothing: {0}")]
+pub struct SandboxError(String);
+
+/// Starts this program anew with the memory that it may have, and without an environment; returns at once in the one
+/// that was started so. An allocator reserves address space when a program begins, by what it finds there: a limit that
+/// came later would find more taken than it allows.
+pub fn begin() -> Result<(), SandboxError> {
+    let begin = || {
+        let (soft, hard) = Resource::AS.get()?;
+        if soft <= MEMORY {
+            return Ok(());
+        }
+        Resource::AS.set(MEMORY, MEMORY.min(hard))?;
+        Err(Command::new("/proc/self/exe").args(std::env::args_os().skip(1)).env_clear().exec())
+    };
+    begin().map_err(|error: io::Error| SandboxError(format!("memory: {error}")))
+}
+
+/// Everything that is needed later must be open and loaded by now, and no other thread be running. A kernel without
+/// Landlock leaves the other locks, of which seccomp alone refuses every file and every connection.
+pub fn lock() -> Result<(), SandboxError> {
+    limits().map_err(|error| SandboxError(format!("limits: {error}")))?;
+    no_paths_and_ports().map_err(|error| SandboxError(format!("Landlock: {error}")))?;
+    few_calls().map_err(|error| SandboxError(format!("seccomp: {error}")))
+}
+
+fn limits() -> io::Result<()> {
+    for (resource, soft, hard) in [
+        (Resource::AS, MEMORY, MEMORY),
+        (Resource::CPU, CPU_SECONDS, CPU_SECONDS + 1),
+        (Resource::NOFILE, 8, 8),
+        (Resource::FSIZE, 0, 0),
+        (Resource::CORE, 0, 0),
+        (Resource::NPROC, 0, 0),
+    ] {
+        // Whoever started the process may have left it less.
+        let (_, most) = resource.get()?;
+        resource.set(soft.min(most), hard.min(most))?;
+    }
+    Ok(())
+}
+
+fn no_paths_and_ports() -> Result<(), landlock::RulesetError> {
+    let abi = ABI::V6;
+    let RestrictionStatus { ruleset, .. } = Ruleset::default()
+        .handle_access(AccessFs::from_all(abi))?
+        .handle_access(AccessNet::from_all(abi))?
+        .scope(Scope::from_all(abi))?
+        .create()?
+        .restrict_self()?;
+    // On an older kernel as much of it as that knows.
+    let (RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced) =
+        ruleset;
+    Ok(())
+}
+
+/// Whatever is not on the list fails as if it were not permitted: the engine looks for fonts, finds none and goes on.
+fn few_calls() -> Result<(), Box<dyn std::error::Error>> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = CALLS.iter().map(|&call| (call, Vec::new())).collect();
+    // Memory may be had, but not to run what has been written into it.
+    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
+        let executable = u64::try_from(libc::PROT_EXEC)?;
+        let not_executable =
+            SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(executable), 0)?;
+        rules.insert(call, vec![SeccompRule::new(vec![not_executable])?]);
+    }
+    let refused = SeccompAction::Errno(u32::try_from(libc::EPERM)?);
+    let filter =
+        SeccompFilter::new(rules, refused, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?;
+    let program: BpfProgram = filter.try_into()?;
+    Ok(seccompiler::apply_filter(&program)?)
+}
+
+/// Reading and writing what is open, memory, time, locks between threads, signals of its own, and the end.
+const CALLS: &[i64] = &[
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_close,
+    libc::SYS_fstat,
+    libc::SYS_lseek,
+    libc::SYS_brk,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_futex,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_clock_gettime,
+    libc::SYS_gettimeofday,
+    libc::SYS_getrandom,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_tgkill,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_restart_syscall,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];

@@ -1,0 +1,90 @@
+//! The child that reads what others have written. It locks itself in, reads one file from its standard input, writes
+//! what it found to its standard output, and ends.
+
+use std::io::{self, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde::{Deserialize, Serialize};
+
+use crate::document::{Document, Hint, Image, Limits, ParseError};
+use crate::frames::{Frame, read_frame, write_frame};
+use crate::pdf::Engine;
+use crate::sandbox::{self, SandboxError};
+
+/// A larger file is not read.
+pub const FILE_BYTES: u64 = 64 * 1024 * 1024;
+const HEAD_BYTES: u32 = 64 * 1024;
+
+/// What the service tells the child before the file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Head {
+    pub hint: Hint,
+    pub limits: Limits,
+}
+
+/// Reads one document, with the PDF engine or why there is none; images go out as they are found.
+pub type Parse =
+    fn(Result<&Engine, ParseError>, &[u8], &Head, &mut dyn FnMut(Image)) -> Result<Document, ParseError>;
+
+/// The whole life of the child. Ends with success whenever it could say what came of it, be that a document or an error;
+/// whatever else happens to it, the file could not be read.
+pub fn run_worker(pdfium: Option<&Path>, parse: Parse) -> ExitCode {
+    let engine = match sandbox::begin().map(|()| pdfium) {
+        // Loading needs files; from here on there are none.
+        Ok(Some(library)) => Engine::load(library),
+        Ok(None) => Err(ParseError::NoPdfEngine("no engine is set up".to_owned())),
+        Err(error) => return not_locked(&error),
+    };
+    if let Err(error) = sandbox::lock() {
+        return not_locked(&error);
+    }
+    // A panic is told as an error; its words would only tell the file's author where to dig.
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut out = io::stdout().lock();
+    match answer(engine.as_ref().map_err(Clone::clone), parse, &mut out).and_then(|()| out.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Nobody is listening any more.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn not_locked(error: &SandboxError) -> ExitCode {
+    let _ = writeln!(io::stderr(), "okt parse-worker: {error}");
+    ExitCode::FAILURE
+}
+
+fn answer(engine: Result<&Engine, ParseError>, parse: Parse, out: &mut impl Write) -> io::Result<()> {
+    let mut from = io::stdin().lock();
+    let Some((Frame::Head, head)) = read_frame(&mut from, HEAD_BYTES)? else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let head: Head = serde_json::from_slice(&head)?;
+    let mut bytes = Vec::new();
+    from.take(FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    let mut broken = None;
+    let mut give = |image: Image| {
+        if broken.is_none() {
+            broken = image_frames(out, &image).err();
+        }
+    };
+    let result = if u64::try_from(bytes.len()).is_ok_and(|len| len > FILE_BYTES) {
+        Err(ParseError::TooMuch(format!("it is larger than {} MB", FILE_BYTES / 1024 / 1024)))
+    } else {
+        catch_unwind(AssertUnwindSafe(|| parse(engine, &bytes, &head, &mut give)))
+            .unwrap_or_else(|_| Err(ParseError::Damaged("its structure can't be followed".to_owned())))
+    };
+    if let Some(error) = broken {
+        return Err(error);
+    }
+    match result {
+        Ok(document) => write_frame(out, Frame::Document, &serde_json::to_vec(&document)?),
+        Err(error) => write_frame(out, Frame::Error, &serde_json::to_vec(&error)?),
+    }
+}
+
+fn image_frames(out: &mut impl Write, image: &Image) -> io::Result<()> {
+    write_frame(out, Frame::Image, &serde_json::to_vec(image)?)?;
+    write_frame(out, Frame::Bytes, &image.bytes)
+}
