@@ -27,7 +27,7 @@ const SHOWN: [&str; 5] = ["application/pdf", "image/gif", "image/jpeg", "image/p
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its form is told; it is read piece by piece")]
 pub struct SourceUpload {
-    /// PDF, HTML, text, Markdown or DOCX.
+    /// PDF, HTML, text or Markdown.
     #[schema(format = Binary, content_media_type = "application/octet-stream")]
     file: Vec<u8>,
     title: Option<String>,

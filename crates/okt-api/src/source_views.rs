@@ -25,7 +25,7 @@ pub struct SourceRow {
     /// Why it failed; null otherwise.
     #[schema(required)]
     failure: Option<FailureView>,
-    /// `html`, `pdf`, `text`, `markdown` or `docx`, once it has been read.
+    /// `html`, `pdf`, `text` or `markdown`, once it has been read.
     #[schema(required, example = "pdf")]
     kind: Option<String>,
     #[schema(required, example = "application/pdf")]
@@ -144,7 +144,7 @@ struct AttemptView {
     #[schema(required)]
     status: Option<u16>,
     ms: u64,
-    #[schema(example = "ok")]
+    #[schema(example = "taken")]
     outcome: String,
 }
 

@@ -56,10 +56,12 @@ pub struct SourceAccepted {
 pub struct SourceQuery {
     /// `pending`, `fetching`, `fetched`, `processing`, `processed` or `failed`.
     status: Option<String>,
-    /// `html`, `pdf`, `text`, `markdown` or `docx`.
+    /// `html`, `pdf`, `text` or `markdown`.
     kind: Option<String>,
     /// A part of the title or the address, in any case.
     q: Option<String>,
+    /// There are none yet, so none can be right.
+    investigation_id: Option<Uuid>,
     /// A date such as `2026-03-01`.
     published_from: Option<NaiveDate>,
     published_to: Option<NaiveDate>,
@@ -282,6 +284,7 @@ fn about(field: &'static str, error: Error) -> Error {
 
 impl SourceQuery {
     fn parsed(self) -> Result<(SourceFilter, bool), Error> {
+        refuse_investigation(self.investigation_id.is_some())?;
         let status = self.status.map(|text| {
             let found = SourceStatus::ALL.iter().find(|status| status.as_str() == text).copied();
             found.ok_or_else(|| Error::invalid("status", "no source has this status"))

@@ -8,7 +8,7 @@ use okt_store::sources::NewSource;
 use crate::App;
 use crate::sources::{accept, new_source};
 
-/// Written in one transaction. Whoever adds to the same repository meanwhile waits for it.
+/// Written in one transaction; whoever adds to the same repository meanwhile waits for it.
 const BATCH: usize = 50;
 
 /// What became of one entry of a list.

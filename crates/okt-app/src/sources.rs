@@ -95,11 +95,19 @@ impl App {
     /// Makes a source of a file that is here, unless its like was brought along before.
     pub async fn add_upload(&self, scope: &RepoScope, upload: Upload) -> Result<Accepted> {
         let id = upload.source;
-        let added = self.insert_upload(scope, upload).await;
-        if !added.as_ref().is_ok_and(|added| added.source == id) {
+        let (tx, accepted) = match self.insert_upload(scope, upload).await {
+            Ok(inserted) => inserted,
+            Err(error) => {
+                self.give_up_upload(scope, id).await;
+                return Err(error);
+            }
+        };
+        // When this fails nobody knows whether the row is there: the file stays, for it or for the sweep.
+        tx.commit().await?;
+        if accepted.existing {
             self.give_up_upload(scope, id).await;
         }
-        added
+        Ok(accepted)
     }
 
     /// Leaves nothing behind of a file that does not become a source.
@@ -108,7 +116,7 @@ impl App {
         drop(self.blobs().remove_source(scope.repository(), source).await);
     }
 
-    async fn insert_upload(&self, scope: &RepoScope, upload: Upload) -> Result<Accepted> {
+    async fn insert_upload(&self, scope: &RepoScope, upload: Upload) -> Result<(Tx, Accepted)> {
         let title = upload.title.as_deref().map(checked_title).transpose()?;
         let new = NewSource {
             title: title.map(str::to_owned),
@@ -120,8 +128,7 @@ impl App {
         };
         let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
         let (source, job, existing) = accept(&mut tx, scope, &new).await?;
-        tx.commit().await?;
-        Ok(Accepted { source, job, resource_type: None, existing })
+        Ok((tx, Accepted { source, job, resource_type: None, existing }))
     }
 
     pub async fn list_sources(
@@ -260,9 +267,18 @@ impl App {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(source.id = %id, error, "files of a deleted source are left for the sweep");
         }
+        // It is gone whether or not this can be written down.
+        if let Err(error) = self.record_deletion(origin, scope, id).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::error!(source.id = %id, error, "the audit does not know of a deleted source");
+        }
+        Ok(())
+    }
+
+    async fn record_deletion(&self, origin: &Origin, scope: &RepoScope, id: SourceId) -> Result<()> {
         let mut conn = self.databases().acquire_system().await?;
-        let actor = Actor::caller(scope.caller());
-        record_in(&mut conn, origin, actor, "source.deleted", &id.to_string(), Some(repository)).await?;
+        let (actor, repository) = (Actor::caller(scope.caller()), Some(scope.repository()));
+        record_in(&mut conn, origin, actor, "source.deleted", &id.to_string(), repository).await?;
         conn.done();
         Ok(())
     }
@@ -292,6 +308,8 @@ pub(crate) async fn accept(
     new: &NewSource,
 ) -> Result<(SourceId, JobId, bool)> {
     let repository = scope.repository();
+    // First of all, so that whoever adds several waits for whoever adds one, and never the other way round as well.
+    counters::add(tx, repository, COUNTER, 0).await?;
     if sources::insert(tx, repository, new).await? {
         counters::add(tx, repository, COUNTER, 1).await?;
         let payload = RetrieveSource { source: new.id };

@@ -1,9 +1,10 @@
 //! What every request meets before its handler: room, gate, rate, body, time.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,10 @@ pub struct Edge {
     working: Arc<Semaphore>,
     /// Apart from `working`, so that bodies which drip in slowly take no room from requests that have none.
     reading: Arc<Semaphore>,
+    /// Apart from both: who sends a file may take minutes.
+    streaming: Arc<Semaphore>,
+    /// How many files each caller is sending.
+    streams: Mutex<HashMap<Principal, usize>>,
     by_address: Limit<IpAddr>,
     by_principal: Limit<Principal>,
     /// Addresses that used up their allowance by sending credentials that are none.
@@ -57,6 +62,8 @@ pub struct Edge {
 
 /// The longest that somebody may take to send a file.
 const STREAM: Duration = Duration::from_mins(10);
+/// Files that one caller may send at once.
+const STREAMS_OF_ONE: usize = 8;
 /// How long a body may take before the gate is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
 
@@ -77,6 +84,8 @@ impl Edge {
             detached: TaskTracker::new(),
             working: Arc::new(Semaphore::new(config.server.max_in_flight)),
             reading: Arc::new(Semaphore::new(config.server.max_in_flight)),
+            streaming: Arc::new(Semaphore::new((config.server.max_in_flight / 4).max(8))),
+            streams: Mutex::default(),
             by_address: Limit::per_minute(config.rate_limits.anonymous_per_minute),
             by_principal: Limit::per_minute(config.rate_limits.api_per_minute),
             guessing: Exhausted::default(),
@@ -309,13 +318,50 @@ async fn read_body<S: Gate>(
 /// extractor bounds both, see `upload.rs`.
 async fn stream(edge: &Edge, request: Request, room: Room, next: Route) -> Response {
     drop(room);
-    match take_room(&edge.reading) {
-        Ok(_reading) => match tokio::time::timeout(STREAM, next.oneshot(request)).await {
+    let places = take_room(&edge.streaming).and_then(|room| Ok((room, Stream::begin(edge, &request)?)));
+    match places {
+        Ok(_places) => match tokio::time::timeout(STREAM, next.oneshot(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(never)) => match never {},
             Err(_) => Problem::timed_out(STREAM).into_response(),
         },
         Err(refused) => refused.into_response(),
+    }
+}
+
+/// One of the few files that a caller may send at once.
+struct Stream<'a> {
+    edge: &'a Edge,
+    caller: Option<Principal>,
+}
+
+impl<'a> Stream<'a> {
+    fn begin(edge: &'a Edge, request: &Request) -> Result<Self, Problem> {
+        let caller = request.extensions().get::<Principal>().cloned();
+        if let Some(caller) = &caller {
+            let mut streams = edge.streams.lock().unwrap_or_else(PoisonError::into_inner);
+            let theirs = streams.entry(caller.clone()).or_insert(0);
+            if *theirs >= STREAMS_OF_ONE {
+                let detail = format!("this caller is sending {theirs} files already; wait for one to end");
+                return Err(Problem::new(Code::RateLimited, detail).retry_after(5));
+            }
+            *theirs += 1;
+        }
+        Ok(Self { edge, caller })
+    }
+}
+
+impl Drop for Stream<'_> {
+    fn drop(&mut self) {
+        let mut streams = self.edge.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(caller) = &self.caller
+            && let Some(theirs) = streams.get_mut(caller)
+        {
+            *theirs -= 1;
+            if *theirs == 0 {
+                streams.remove(caller);
+            }
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Tools;
 
-/// Longer than the longest job.
+/// Longer than a job or a request lasts, unless somebody has taken away the limit of jobs.
 const AGE: Duration = Duration::from_hours(48);
 const BATCH: usize = 500;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
-use okt_model::{Error, Result, SourceFailure, SourceStage};
-use okt_parse::worker::Head;
+use okt_model::{Error, Locator, Result, SourceFailure, SourceStage};
+use okt_parse::worker::{Head, NOT_LOCKED};
 use okt_parse::{Document, Frame, Image, ParseError};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -16,6 +16,8 @@ use tokio::sync::Semaphore;
 
 /// For everything, from the first byte in to the last byte out.
 const WALL: Duration = Duration::from_mins(1);
+/// Of what is shown in lists.
+const LONGEST_LINE: usize = 2_000;
 /// What a child may say at once: texts of the longest that is read, with their sentences and places.
 const LONGEST_FRAME: u32 = 64 * 1024 * 1024;
 
@@ -86,7 +88,7 @@ impl Parser {
         });
         match talked.await {
             Ok(Ok(Some(parsed))) => Ok(parsed),
-            Ok(Ok(None)) => Ok(Parsed::Failed(died(&mut child).await)),
+            Ok(Ok(None)) => died(&mut child).await.map(Parsed::Failed),
             Ok(Err(error)) => Err(error),
             Err(_) => Ok(Parsed::Failed(unreadable("reading it takes too long"))),
         }
@@ -139,7 +141,10 @@ async fn hear(from: ChildStdout, images: &mut impl TakeImage) -> Result<Option<P
             }
             Frame::Document => {
                 let document: Option<Box<Document>> = serde_json::from_slice(&payload).ok();
-                return Ok(document.filter(|document| is_sound(document)).map(Parsed::Document));
+                return Ok(document
+                    .filter(|document| is_sound(document))
+                    .map(made_plain)
+                    .map(Parsed::Document));
             }
             Frame::Error => {
                 let error: Option<ParseError> = serde_json::from_slice(&payload).ok();
@@ -161,6 +166,27 @@ async fn next(from: &mut (impl AsyncRead + Unpin)) -> Option<(Frame, Vec<u8>)> {
     (read == usize::try_from(len).ok()?).then_some((frame, payload))
 }
 
+/// One line of a length that a title has.
+pub(crate) fn plain(text: String) -> String {
+    if text.len() <= LONGEST_LINE && !text.contains(char::is_control) {
+        return text;
+    }
+    let mut line: String = text.chars().filter(|c| !c.is_control()).collect();
+    line.truncate(line.floor_char_boundary(LONGEST_LINE));
+    line
+}
+
+/// What a document says of itself goes into lists.
+fn made_plain(mut document: Box<Document>) -> Box<Document> {
+    document.content_type = plain(std::mem::take(&mut document.content_type));
+    for said in [&mut document.title, &mut document.author, &mut document.site_name, &mut document.license] {
+        *said = said.take().map(plain);
+    }
+    document.language = document.language.take().filter(|code| code.len() <= 3);
+    document.doi = document.doi.take().and_then(|doi| Locator::parse(&doi).ok()?.doi);
+    document
+}
+
 /// A child is trusted with nothing, so what it says has to be possible.
 fn is_sound(document: &Document) -> bool {
     let length = u32::try_from(document.text.chars().count()).unwrap_or(u32::MAX);
@@ -180,14 +206,21 @@ fn is_sound(document: &Document) -> bool {
     in_order && boxed && finite && clean(&document.text) && clean(&document.markdown)
 }
 
-async fn died(child: &mut Child) -> Unreadable {
+async fn died(child: &mut Child) -> Result<Unreadable> {
     use std::os::unix::process::ExitStatusExt as _;
-    let ended = child.wait().await.ok();
-    match ended.and_then(|status| status.signal()) {
+    let ended = child.wait().await.map_err(Error::internal)?;
+    if ended.code() == Some(NOT_LOCKED.into()) {
+        // Not the file's fault, and nothing is read without the locks.
+        return Err(Error::Operator(
+            "the reader of files could not lock itself in; `okt parse-worker` at a prompt says why"
+                .to_owned(),
+        ));
+    }
+    Ok(match ended.signal() {
         // SIGXCPU, and SIGKILL when that is not heeded.
         Some(24 | 9) => unreadable("reading it takes too long"),
         _ => unreadable("reading it takes too much memory, or it is broken in a way that can't be read"),
-    }
+    })
 }
 
 fn unreadable(why: &str) -> Unreadable {
@@ -196,5 +229,5 @@ fn unreadable(why: &str) -> Unreadable {
 
 fn of(error: &ParseError) -> Unreadable {
     let retryable = matches!(error, ParseError::NoPdfEngine(_));
-    Unreadable { code: error.code(), message: error.to_string(), retryable }
+    Unreadable { code: error.code(), message: plain(error.to_string()), retryable }
 }

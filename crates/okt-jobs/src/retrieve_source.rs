@@ -30,6 +30,8 @@ use crate::parsing::Parser;
 
 /// Runs of the job after which a source that could not be had is given up.
 const RUNS: i32 = 4;
+/// Who wants to be left alone for longer is not waited for: a person decides.
+const LONGEST_WAIT: Duration = Duration::from_hours(1);
 /// Attempts that a source remembers.
 const REMEMBERED: usize = 50;
 
@@ -90,17 +92,21 @@ pub(crate) async fn run(
     let ended = if source.body.is_some() {
         keeper.read_stored(&source).await.map(|failed| (Vec::new(), failed))
     } else {
-        fetch(&tools, &ctx, &source, &mut keeper).await
+        let fetched = fetch(&tools, &ctx, &source, &mut keeper).await;
+        // Not for what somebody brought along: nobody outside needs to hear that it is being read.
+        keeper.fetch_images().await?;
+        fetched
     };
     let ended = match ended {
-        Ok((attempts, None)) => match keeper.fetch_images().await {
-            Ok(()) => settle(&ctx, &source, &mut keeper, attempts).await,
-            Err(error) => Err(error.into()),
-        },
-        Ok((attempts, Some(failed))) => give_up(&ctx, &source, attempts, failed).await,
+        Ok((attempts, None)) => settle(&ctx, &source, &mut keeper, attempts).await,
+        Ok((attempts, Some(failed))) => give_up(&ctx, &source, &mut keeper, attempts, failed).await,
         Err(error) => Err(error.into()),
     };
-    keeper.tidy().await;
+    // Another run of the same job may have written files of the same names, and be the one whose effect it is: only who
+    // knows what became of the source knows which files are nobody's. The rest is for the sweep.
+    if keeper.settled {
+        keeper.tidy().await;
+    }
     ended
 }
 
@@ -173,7 +179,7 @@ async fn enabled(ctx: &JobContext) -> Result<BTreeSet<Provider>> {
 /// Those that have kept failing for the host.
 async fn skipped(tools: &Tools, ctx: &JobContext, host: &str) -> Result<BTreeSet<Provider>> {
     let mut conn = ctx.databases().acquire_system().await?;
-    let records = host_providers::list(&mut conn, host).await?;
+    let records = host_providers::list(&mut conn, ctx.repository(), host).await?;
     conn.done();
     let settings = &tools.0.config.providers.resolution.auto_skip;
     let skipped = records.iter().filter(|record| {
@@ -194,7 +200,7 @@ async fn remember(ctx: &JobContext, attempts: &[Attempt]) {
     }
     for ((host, provider), (attempts, failures)) in counts {
         let Ok(mut conn) = ctx.databases().acquire_system().await else { return };
-        match host_providers::add(&mut conn, &host, provider, attempts, failures).await {
+        match host_providers::add(&mut conn, ctx.repository(), &host, provider, attempts, failures).await {
             Ok(()) => conn.done(),
             Err(error) => {
                 tracing::debug!(error = &error as &dyn std::error::Error, "attempts were not counted");
@@ -236,7 +242,7 @@ async fn settle(
         return Err(Error::internal("a source was taken and is not there").into());
     };
     let (repository, id) = (ctx.repository(), source.id);
-    let Taken { document, body, validators, images, .. } = taken;
+    let Taken { document, body, images } = taken;
     let fetched = Fetched {
         kind: document.kind.as_str().to_owned(),
         content_type: document.content_type.clone(),
@@ -248,8 +254,6 @@ async fn settle(
         license: document.license.clone(),
         doi: document.doi.clone(),
         body: Some(body),
-        etag: validators.etag,
-        last_modified: validators.last_modified,
         attempts: story(source, attempts),
     };
     let text = text_of(*document)?;
@@ -266,6 +270,7 @@ async fn settle(
     });
     let finished = effect.commit(Some(output)).await?;
     keeper.wanted = images.iter().filter_map(|image| image.blob).chain([body]).collect();
+    keeper.settled = true;
     Ok(finished)
 }
 
@@ -273,13 +278,14 @@ async fn settle(
 async fn give_up(
     ctx: &JobContext,
     source: &Source,
+    keeper: &mut Keeper<'_>,
     attempts: Vec<FetchAttempt>,
     failed: Failed,
 ) -> Result<Finished, JobError> {
     let (repository, id) = (ctx.repository(), source.id);
     let story = story(source, attempts);
     let Failed { failure, again, after } = failed;
-    if again && ctx.attempt() < RUNS {
+    if again && ctx.attempt() < RUNS && after.is_none_or(|after| after <= LONGEST_WAIT) {
         let mut tx = ctx.step().await?;
         sources::note_attempts(&mut tx, repository, id, ctx.id(), &story).await?;
         tx.commit().await?;
@@ -290,6 +296,8 @@ async fn give_up(
         });
     }
     let mut effect = ctx.begin().await?;
-    sources::mark_failed(&mut effect, repository, id, ctx.id(), &failure, &story).await?;
-    effect.commit(Some(serde_json::json!({ "status": "failed", "failure": failure }))).await
+    let ours = sources::mark_failed(&mut effect, repository, id, ctx.id(), &failure, &story).await?;
+    let finished = effect.commit(Some(serde_json::json!({ "status": "failed", "failure": failure }))).await?;
+    keeper.settled = ours;
+    Ok(finished)
 }

@@ -35,6 +35,11 @@ impl Locator {
     /// What a text means. Numbers of papers and DOIs are also found in the addresses of the places that are known for
     /// them.
     pub fn parse(text: &str) -> Result<Self> {
+        // Written out, an address may be three times as long.
+        Self::read(text).and_then(|found| if found.url.len() > LONGEST { Err(not_one()) } else { Ok(found) })
+    }
+
+    fn read(text: &str) -> Result<Self> {
         let text = text.trim();
         if text.is_empty() || text.len() > LONGEST || text.chars().any(char::is_control) {
             return Err(not_one());
@@ -308,6 +313,7 @@ mod tests {
     #[test]
     fn what_names_nothing_is_refused() {
         let long = format!("https://example.org/{}", "a".repeat(5_000));
+        let longer = format!("https://example.org/{}", "\u{e4}".repeat(1_500));
         for text in [
             "",
             " ",
@@ -324,6 +330,7 @@ mod tests {
             "pmid:123456789",
             "10.1/x",
             "10.1000/",
+            &longer,
             "a\nb.org",
             "https://user:secret@example.org/",
             &long,

@@ -18,17 +18,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let library = std::env::var_os("OKT_PDFIUM").ok_or("set OKT_PDFIUM to what scripts/pdfium prints")?;
     let engine = pdf::Engine::load(Path::new(&library))?;
     let mut pages = Vec::new();
-    let document = pdf::parse(
-        &engine,
-        &std::fs::read(file)?,
-        &Limits::default(),
-        |text, _| sentences(text),
-        &mut |image| {
-            if image.kind == ImageKind::Page {
-                pages.push(image);
-            }
-        },
-    )?;
+    let document = pdf::parse(&engine, &std::fs::read(file)?, &Limits::default(), &mut |image| {
+        if image.kind == ImageKind::Page {
+            pages.push(image);
+        }
+    })?;
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join("text.txt"), &document.text)?;
     std::fs::write(folder.join("text.md"), &document.markdown)?;
@@ -84,28 +78,4 @@ fn draw(picture: &mut RgbImage, rect: &Rect, points: f32, colour: Rgb<u8>) {
             picture.put_pixel(x1.saturating_sub(thick), at, colour);
         }
     }
-}
-
-/// Good enough for looking at: an end, a space, a capital; and every paragraph.
-fn sentences(text: &str) -> Vec<(u32, u32)> {
-    let chars: Vec<char> = text.chars().collect();
-    let mut found = Vec::new();
-    let mut start = 0;
-    for at in 0..chars.len() {
-        let (char, next, after) = (chars[at], chars.get(at + 1), chars.get(at + 2));
-        let ends = matches!(char, '.' | '!' | '?' | '؟')
-            && next.is_none_or(|next| next.is_whitespace())
-            && after.is_none_or(|after| !after.is_lowercase())
-            || char == '。'
-            || next == Some(&'\n')
-            || next.is_none();
-        if ends && at + 1 > start {
-            found.push((u32::try_from(start).unwrap_or(0), u32::try_from(at + 1).unwrap_or(0)));
-            start = at + 1;
-            while chars.get(start).is_some_and(|char| char.is_whitespace()) {
-                start += 1;
-            }
-        }
-    }
-    found
 }

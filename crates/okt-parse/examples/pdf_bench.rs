@@ -84,20 +84,8 @@ fn run_without_places(engine: &pdf::Engine, bytes: &[u8]) -> Result<(), Box<dyn 
 
 fn run_ours(engine: &pdf::Engine, bytes: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
     let limits = Limits { images: 0, ..Limits::default() };
-    std::hint::black_box(pdf::parse(engine, bytes, &limits, |text, _| paragraphs(text), &mut |_| {})?);
+    std::hint::black_box(pdf::parse(engine, bytes, &limits, &mut |_| {})?);
     Ok(())
-}
-
-/// Finding sentences is another's work and has its own measure; each paragraph counts as one.
-fn paragraphs(text: &str) -> Vec<(u32, u32)> {
-    let mut at = 0;
-    let mut found = Vec::new();
-    for paragraph in text.split("\n\n") {
-        let len = u32::try_from(paragraph.chars().count()).unwrap_or(u32::MAX);
-        found.push((at, at + len));
-        at += len + 2;
-    }
-    found
 }
 
 /// Of this process, in the kernel and out of it, to the microsecond of its scheduler.

@@ -33,7 +33,7 @@ pub fn parse(
     let (kind, content_type) = sniff::kind(bytes, hint)?;
     let decode = || charset::decode(bytes, hint.content_type.as_deref());
     let read = match kind {
-        Kind::Pdf => return read_pdf(engine?, bytes, limits, images),
+        Kind::Pdf => return pdf::parse(engine?, bytes, limits, images),
         Kind::Docx => {
             return Err(ParseError::Unsupported("Word document; add it as PDF or HTML".to_owned()));
         }
@@ -44,22 +44,6 @@ pub fn parse(
     let (found, document) = finish(read, kind, content_type, limits)?;
     found.into_iter().for_each(images);
     Ok(document)
-}
-
-fn read_pdf(
-    engine: &Engine,
-    bytes: &[u8],
-    limits: &Limits,
-    images: &mut dyn FnMut(Image),
-) -> Result<Document, ParseError> {
-    let segment = |text: &str, said: Option<&str>| sentences(text, language::of(text, said).as_deref());
-    let read = pdf::parse(engine, bytes, limits, segment, images)?;
-    Ok(Document {
-        language: language::of(&read.text, read.language.as_deref()),
-        segmenter: SEGMENTER.to_owned(),
-        segmenter_hash: segmenter_hash(),
-        ..read
-    })
 }
 
 fn finish(

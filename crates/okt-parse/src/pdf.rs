@@ -16,6 +16,7 @@ use std::path::Path;
 use pdfium_render::prelude::{Pdfium, PdfiumError, PdfiumInternalError};
 
 use crate::document::{Document, Image, Kind, Limits, ParseError};
+use crate::{SEGMENTER, language, segmenter_hash, sentences};
 
 /// The library, loaded once: it has one state for the whole process. Without a lock around it: the child has one thread, and
 /// when the library runs out of memory the lock would be waited for by whoever holds it.
@@ -48,13 +49,11 @@ pub fn is_pdf(bytes: &[u8]) -> bool {
 }
 
 /// Images go out as they are found, in the order of the pages; a file without any text has given all of its renders
-/// before it is said to be empty. `segment` is asked for the sentences of the text, in code points, and told the language
-/// if the file says one.
+/// before it is said to be empty.
 pub fn parse(
     engine: &Engine,
     bytes: &[u8],
     limits: &Limits,
-    segment: impl Fn(&str, Option<&str>) -> Vec<(u32, u32)>,
     images: &mut dyn FnMut(Image),
 ) -> Result<Document, ParseError> {
     let file = engine.0.load_pdf_from_byte_slice(bytes, None).map_err(|error| refused(&error))?;
@@ -94,7 +93,8 @@ pub fn parse(
         return Err(ParseError::Empty);
     }
     let facts = facts::read(&file, &text);
-    let sentences = segment(&text, facts.language.as_deref());
+    let language = language::of(&text, facts.language.as_deref());
+    let sentences = sentences(&text, language.as_deref());
     let boxes = places.boxes(&pages, &sentences);
     Ok(Document {
         kind: Kind::Pdf,
@@ -102,8 +102,8 @@ pub fn parse(
         title: facts.title.or(title),
         author: facts.author,
         site_name: None,
-        published_at: facts.published_at,
-        language: facts.language,
+        published_at: None,
+        language,
         license: None,
         doi: facts.doi,
         text,
@@ -111,8 +111,8 @@ pub fn parse(
         sentences,
         boxes,
         pages: Some(count),
-        segmenter: String::new(),
-        segmenter_hash: String::new(),
+        segmenter: SEGMENTER.to_owned(),
+        segmenter_hash: segmenter_hash(),
     })
 }
 

@@ -13,6 +13,8 @@ use crate::frames::{Frame, read_frame, write_frame};
 use crate::pdf::Engine;
 use crate::sandbox::{self, SandboxError};
 
+/// The child could not lock itself in, and has read nothing.
+pub const NOT_LOCKED: u8 = 3;
 /// A larger file is not read.
 pub const FILE_BYTES: u64 = 64 * 1024 * 1024;
 const HEAD_BYTES: u32 = 64 * 1024;
@@ -52,7 +54,7 @@ pub fn run_worker(pdfium: Option<&Path>, parse: Parse) -> ExitCode {
 
 fn not_locked(error: &SandboxError) -> ExitCode {
     let _ = writeln!(io::stderr(), "okt parse-worker: {error}");
-    ExitCode::FAILURE
+    ExitCode::from(NOT_LOCKED)
 }
 
 fn answer(engine: Result<&Engine, ParseError>, parse: Parse, out: &mut impl Write) -> io::Result<()> {

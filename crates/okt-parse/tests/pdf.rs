@@ -24,36 +24,12 @@ fn fixture(name: &str) -> PathBuf {
 
 fn read(bytes: &[u8], limits: &Limits) -> (Result<Document, ParseError>, Vec<Image>) {
     let mut images = Vec::new();
-    let result =
-        pdf::parse(engine(), bytes, limits, |text, _| sentences(text), &mut |image| images.push(image));
+    let result = pdf::parse(engine(), bytes, limits, &mut |image| images.push(image));
     (result, images)
 }
 
 fn text_of(bytes: &[u8]) -> Document {
     read(bytes, &Limits { images: 0, ..Limits::default() }).0.unwrap()
-}
-
-/// A full stop and a space, or the end of a paragraph: good enough to see whose box is whose.
-fn sentences(text: &str) -> Vec<(u32, u32)> {
-    let chars: Vec<char> = text.chars().collect();
-    let (mut start, mut found) = (0, Vec::new());
-    for at in 0..chars.len() {
-        if at < start {
-            continue;
-        }
-        let next = chars.get(at + 1);
-        let stop = matches!(chars[at], '.' | '!' | '?') && next.is_none_or(|next| next.is_whitespace());
-        if stop || chars[at] == '。' || next.is_none_or(|next| *next == '\n') {
-            if chars[start..=at].iter().any(|char| !char.is_whitespace()) {
-                found.push((u32::try_from(start).unwrap(), u32::try_from(at + 1).unwrap()));
-            }
-            start = at + 1;
-            while chars.get(start).is_some_and(|char| char.is_whitespace()) {
-                start += 1;
-            }
-        }
-    }
-    found
 }
 
 fn check(name: &str) {

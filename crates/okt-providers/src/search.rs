@@ -72,7 +72,9 @@ impl From<SearchError> for Error {
         match error {
             SearchError::NotConfigured(words) => Self::NotConfigured(words),
             SearchError::Cursor => Self::invalid("cursor", "is not one that this search has handed out"),
-            SearchError::Refused { .. } => Self::Operator(error.to_string()),
+            SearchError::Refused { .. } => Self::NotConfigured(
+                "the search service refuses us; an operator has to look at its key under providers.search",
+            ),
             SearchError::RateLimited { .. } => {
                 Self::Overloaded("the search service wants to be asked less often; try again later")
             }

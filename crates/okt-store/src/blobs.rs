@@ -1,6 +1,6 @@
 //! Files: the originals and images of sources, on a file system or in a bucket.
 //!
-//! A file is named by what is in it, below the source that it belongs to: `{repository}/{source}/{sha256}`. So writing it
+//! A file is named by what is in it, below the source that it belongs to: `repositories/{repository}/{source}/{sha256}`. So writing it
 //! twice is writing it once, what belongs to a source or a repository goes with its folder, and no file has two owners who
 //! would have to agree on when it may go. While a file arrives it has another name (`incoming/…`); it gets its own once it
 //! is whole and on disk. Rows are written after the file they speak of, so a file without a row is a stray
@@ -251,13 +251,6 @@ impl Incoming {
             return Err(from_store(error));
         }
         Ok(blob)
-    }
-
-    /// Gives it up.
-    pub async fn discard(mut self) {
-        if let Some(mut writer) = self.writer.take() {
-            drop(writer.abort().await);
-        }
     }
 }
 

@@ -1,8 +1,8 @@
-//! Rows of `okt_system.host_providers`: which ways of fetching do not work for a host.
+//! Rows of `okt_system.host_providers`: which ways of fetching do not work for a host, as a repository has found out.
 
 use std::time::Duration;
 
-use okt_model::Result;
+use okt_model::{RepositoryId, Result};
 use sqlx::PgConnection;
 
 use crate::error::from_sqlx;
@@ -18,11 +18,13 @@ pub struct Record {
 
 /// Of those that have ever failed for the host.
 #[tracing::instrument(level = "debug", name = "db.host_providers.list", skip_all)]
-pub async fn list(conn: &mut PgConnection, host: &str) -> Result<Vec<Record>> {
+pub async fn list(conn: &mut PgConnection, repository: RepositoryId, host: &str) -> Result<Vec<Record>> {
     let rows = sqlx::query!(
         r#"SELECT provider, attempts, failures,
                   extract(epoch FROM clock_timestamp() - failed_at)::float8 AS "since!"
-             FROM okt_system.host_providers WHERE host = $1 AND failed_at IS NOT NULL"#,
+             FROM okt_system.host_providers
+            WHERE repository_id = $1 AND host = $2 AND failed_at IS NOT NULL"#,
+        repository.uuid(),
         host,
     )
     .fetch_all(conn)
@@ -41,17 +43,20 @@ pub async fn list(conn: &mut PgConnection, host: &str) -> Result<Vec<Record>> {
 #[tracing::instrument(level = "debug", name = "db.host_providers.add", skip_all)]
 pub async fn add(
     conn: &mut PgConnection,
+    repository: RepositoryId,
     host: &str,
     provider: &str,
     attempts: i64,
     failures: i64,
 ) -> Result<()> {
     sqlx::query!(
-        "INSERT INTO okt_system.host_providers AS h (host, provider, attempts, failures, failed_at)
-         VALUES ($1, $2, $3, $4, CASE WHEN $4::bigint > 0 THEN clock_timestamp() END)
-         ON CONFLICT (host, provider) DO UPDATE
+        "INSERT INTO okt_system.host_providers AS h
+                (repository_id, host, provider, attempts, failures, failed_at)
+         VALUES ($1, $2, $3, $4, $5, CASE WHEN $5::bigint > 0 THEN clock_timestamp() END)
+         ON CONFLICT (repository_id, host, provider) DO UPDATE
             SET attempts = h.attempts + excluded.attempts, failures = h.failures + excluded.failures,
                 failed_at = coalesce(excluded.failed_at, h.failed_at), updated_at = clock_timestamp()",
+        repository.uuid(),
         host,
         provider,
         attempts,

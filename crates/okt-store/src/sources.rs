@@ -46,16 +46,7 @@ pub struct Fetched {
     pub license: Option<String>,
     pub doi: Option<String>,
     pub body: Option<Blob>,
-    pub etag: Option<String>,
-    pub last_modified: Option<String>,
     pub attempts: Vec<FetchAttempt>,
-}
-
-/// What a request to fetch only what has changed needs to know.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Validators {
-    pub etag: Option<String>,
-    pub last_modified: Option<String>,
 }
 
 /// Adds it; false when the repository has one of the same name, DOI or body.
@@ -214,25 +205,6 @@ pub async fn list(
     rows.map_err(from_sqlx)?.into_iter().map(Source::try_from).collect()
 }
 
-/// What the last answer said about itself.
-#[tracing::instrument(level = "debug", name = "db.sources.validators", skip_all, fields(source.id = %id))]
-pub async fn validators(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    id: SourceId,
-) -> Result<Validators> {
-    let row = sqlx::query_as!(
-        Validators,
-        "SELECT etag, last_modified FROM okt_repository.sources WHERE repository_id = $1 AND id = $2",
-        repository.uuid(),
-        id.uuid(),
-    )
-    .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
-    Ok(row.unwrap_or_default())
-}
-
 /// The job brings it on to where it may go from here; false when it may not, or is another job's.
 #[tracing::instrument(level = "debug", name = "db.sources.mark", skip_all, fields(source.id = %id, status = next.as_str()))]
 pub async fn mark(
@@ -283,7 +255,7 @@ pub async fn hand_over(
     Ok(done.rows_affected() == 1)
 }
 
-/// It has been fetched and read. What its adder has said of it stays where the document says nothing.
+/// It has been fetched and read. What its adder has said of it stays.
 #[tracing::instrument(level = "debug", name = "db.sources.mark_fetched", skip_all, fields(source.id = %id))]
 pub async fn mark_fetched(
     conn: &mut PgConnection,
@@ -310,10 +282,7 @@ pub async fn mark_fetched(
         fetched.doi,
         hash,
         size,
-        fetched.etag,
-        fetched.last_modified,
         attempts,
-        hashed(fetched.doi.as_deref()),
     )
     .execute(conn)
     .await

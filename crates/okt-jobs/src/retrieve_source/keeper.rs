@@ -8,13 +8,16 @@ use okt_model::{
 };
 use okt_parse::worker::Head;
 use okt_parse::{Document, Hint, Image};
-use okt_providers::resolution::{Page, Taker, Validators, Verdict};
+use okt_providers::resolution::{Page, Taker, Verdict};
 use okt_providers::{GuardedClient, Request, Timeouts};
 use okt_queue::JobContext;
+use tokio::time::Instant;
 
 use super::{Failed, Tools};
-use crate::parsing::{Parsed, TakeImage, Unreadable};
+use crate::parsing::{Parsed, TakeImage, Unreadable, plain};
 
+/// For all images of a source; one that comes later is left as an address.
+const IMAGES: Duration = Duration::from_mins(1);
 const IMAGE_TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_secs(5),
     idle: Duration::from_secs(10),
@@ -25,7 +28,6 @@ const IMAGE_TIMEOUTS: Timeouts = Timeouts {
 pub(super) struct Taken {
     pub document: Box<Document>,
     pub body: Blob,
-    pub validators: Validators,
     pub images: Vec<SourceImage>,
 }
 
@@ -39,11 +41,13 @@ pub(super) struct Keeper<'a> {
     /// All files of this run, and those that rows speak of in the end.
     written: Vec<Blob>,
     pub wanted: Vec<Blob>,
+    /// What became of the source is known, by an effect of this run.
+    pub settled: bool,
 }
 
 impl<'a> Keeper<'a> {
     pub(super) const fn new(tools: &'a Tools, ctx: &'a JobContext, source: SourceId) -> Self {
-        Self { tools, ctx, source, best: None, written: Vec::new(), wanted: Vec::new() }
+        Self { tools, ctx, source, best: None, written: Vec::new(), wanted: Vec::new(), settled: false }
     }
 
     fn file(&self, blob: Blob) -> SourceFile {
@@ -62,8 +66,7 @@ impl<'a> Keeper<'a> {
         };
         match self.parse(body, hint).await? {
             (Parsed::Document(document), images) => {
-                let validators = Validators::default();
-                self.best = Some(Taken { document, body, validators, images });
+                self.best = Some(Taken { document, body, images });
                 Ok(None)
             }
             (Parsed::Failed(unreadable), _) => Ok(Some(Failed::of(unreadable.into()))),
@@ -96,9 +99,10 @@ impl<'a> Keeper<'a> {
         let Some(mut taken) = self.best.take() else { return Ok(()) };
         let limits = self.tools.limits();
         let count = usize::try_from(limits.images).unwrap_or(0);
+        let deadline = Instant::now() + IMAGES;
         for image in taken.images.iter_mut().filter(|image| image.blob.is_none()).take(count) {
             let Some((client, _)) = &self.tools.0.web else { break };
-            let Some(url) = image.url.clone() else { continue };
+            let Some(url) = image.url.clone().filter(|_| Instant::now() < deadline) else { continue };
             let Some((bytes, content_type)) = fetch_image(client, url, limits.image_bytes).await else {
                 continue;
             };
@@ -136,7 +140,7 @@ impl Taker for Keeper<'_> {
         let least = self.tools.0.config.providers.resolution.min_content_chars;
         match parsed {
             Parsed::Document(document) if document.text.chars().count() >= least as usize => {
-                self.best = Some(Taken { document, body, validators: page.validators.clone(), images });
+                self.best = Some(Taken { document, body, images });
                 Ok(Verdict::Enough)
             }
             Parsed::Document(_) | Parsed::Failed(Unreadable { code: "no_text", .. }) => {
@@ -182,15 +186,19 @@ impl TakeImage for Images<'_, '_> {
             },
             page_number: image.page_number.and_then(number),
             position: number(image.position).unwrap_or(i32::MAX),
-            url: image.url,
+            url: image.url.filter(|url| is_web_address(url)),
             width: image.width.and_then(number),
             height: image.height.and_then(number),
-            alt_text: image.alt_text,
+            alt_text: image.alt_text.map(plain),
             content_type,
             blob,
         });
         Ok(())
     }
+}
+
+fn is_web_address(url: &str) -> bool {
+    url.len() <= 5_000 && (url.starts_with("https://") || url.starts_with("http://"))
 }
 
 async fn fetch_image(client: &GuardedClient, url: String, limit: u32) -> Option<(Vec<u8>, &'static str)> {

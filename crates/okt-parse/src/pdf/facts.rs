@@ -1,11 +1,12 @@
-//! What a file says about itself, as far as it can be believed.
+//! What a file says about itself, as far as it can be believed. When it was made is not when its text was published.
 
 use pdfium_render::prelude::{PdfDocument, PdfDocumentMetadataTagType as Tag};
+
+use crate::clean;
 
 pub struct Facts {
     pub title: Option<String>,
     pub author: Option<String>,
-    pub published_at: Option<String>,
     pub language: Option<String>,
     pub doi: Option<String>,
 }
@@ -14,13 +15,12 @@ pub struct Facts {
 const DOI_WITHIN: usize = 3_000;
 
 pub fn read(file: &PdfDocument<'_>, text: &str) -> Facts {
-    let tag = |tag| file.metadata().get(tag).and_then(|tag| clean(tag.value()));
+    let tag = |tag| file.metadata().get(tag).and_then(|tag| line(tag.value()));
     let title = tag(Tag::Title).filter(|title| is_title(title));
     let start = text.char_indices().nth(DOI_WITHIN).map_or(text, |(at, _)| &text[..at]);
     let said = [tag(Tag::Subject), tag(Tag::Keywords), tag(Tag::Title)];
     Facts {
         author: tag(Tag::Author),
-        published_at: tag(Tag::CreationDate).and_then(|date| day(&date)),
         language: file.catalog().get_language().ok().and_then(|said| language(&said)),
         doi: said.iter().flatten().find_map(|said| doi(said)).or_else(|| doi(start)),
         title,
@@ -28,7 +28,7 @@ pub fn read(file: &PdfDocument<'_>, text: &str) -> Facts {
 }
 
 /// One line without control characters, of a length that a title or a name has.
-fn clean(value: &str) -> Option<String> {
+fn line(value: &str) -> Option<String> {
     let words: Vec<_> = value
         .split(|char: char| char.is_whitespace() || char.is_control())
         .filter(|word| !word.is_empty())
@@ -48,20 +48,6 @@ fn is_title(title: &str) -> bool {
         && !file.iter().any(|ending| lower.ends_with(ending))
 }
 
-/// From `D:20260301120000Z`, as much of it as there is.
-fn day(date: &str) -> Option<String> {
-    let digits = date.trim_start_matches("D:");
-    let part = |from, to| digits.get(from..to).filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
-    let year = part(0, 4).filter(|year| ("1900"..="2999").contains(year))?;
-    let month = part(4, 6).filter(|month| ("01"..="12").contains(month));
-    let day = part(6, 8).filter(|day| ("01"..="31").contains(day));
-    Some(match (month, day) {
-        (Some(month), Some(day)) => format!("{year}-{month}-{day}"),
-        (Some(month), None) => format!("{year}-{month}"),
-        _ => year.to_owned(),
-    })
-}
-
 /// From `en-GB`, the part that is a language.
 fn language(said: &str) -> Option<String> {
     let primary = said.split(['-', '_']).next()?.trim().to_ascii_lowercase();
@@ -77,23 +63,28 @@ fn doi(text: &str) -> Option<String> {
         }
         let end =
             text[at..].find(|char: char| char.is_whitespace() || matches!(char, '"' | '<' | '>' | '{' | '}'));
-        let candidate = &text[at..end.map_or(text.len(), |end| at + end)];
-        let Some((prefix, suffix)) = candidate.split_once('/') else { continue };
-        let registrant = &prefix[3..];
-        let digits = registrant.split('.').next().unwrap_or_default();
-        if !(4..=9).contains(&digits.len())
-            || !registrant.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-        {
-            continue;
-        }
-        let suffix = suffix.trim_end_matches(['.', ',', ';', ':', '\'', '”', '’', '*', '-']);
-        let suffix = if suffix.contains('(') { suffix } else { suffix.trim_end_matches(')') };
-        let suffix = if suffix.contains('[') { suffix } else { suffix.trim_end_matches(']') };
-        if !suffix.is_empty() {
-            return Some(format!("{prefix}/{}", suffix.trim_end_matches('.')).to_lowercase());
+        let candidate = end.map_or(&text[at..], |end| &text[at..at + end]);
+        if let Some(found) = clean::doi(without_its_surroundings(candidate)) {
+            return Some(found);
         }
     }
     None
+}
+
+/// Without the end of the sentence and of the brackets in which it stands.
+fn without_its_surroundings(mut doi: &str) -> &str {
+    loop {
+        let shorter = doi.trim_end_matches(['.', ',', ';', ':', '\'', '”', '’', '*', '-']);
+        let unopened = |open: char, close: char| {
+            shorter.ends_with(close) && shorter.matches(close).count() > shorter.matches(open).count()
+        };
+        let bracket = unopened('(', ')') || unopened('[', ']');
+        let shorter = if bracket { &shorter[..shorter.len() - 1] } else { shorter };
+        if shorter.len() == doi.len() {
+            return doi;
+        }
+        doi = shorter;
+    }
 }
 
 #[cfg(test)]
@@ -104,7 +95,7 @@ mod tests {
     fn a_doi_is_found_where_people_write_it() {
         for (text, found) in [
             ("https://doi.org/10.1234/Bee.2026.1.", Some("10.1234/bee.2026.1")),
-            ("(doi:10.1016/S0140-6736(26)00001-2)", Some("10.1016/s0140-6736(26)00001-2)")),
+            ("(doi:10.1016/S0140-6736(26)00001-2)", Some("10.1016/s0140-6736(26)00001-2")),
             ("[doi: 10.5281/zenodo.42]", Some("10.5281/zenodo.42")),
             ("version 3.10.1234/5", None),
             ("from 10.5 to 11.7 and 10.12/3", None),
@@ -115,10 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_and_languages_are_taken_as_far_as_they_go() {
-        assert_eq!(day("D:20260301120000+01'00'").as_deref(), Some("2026-03-01"));
-        assert_eq!(day("D:202613").as_deref(), Some("2026"));
-        assert_eq!(day("yesterday"), None);
+    fn a_language_is_taken_as_far_as_it_goes() {
         assert_eq!(language("de-AT").as_deref(), Some("de"));
         assert_eq!(language("x-unknown"), None);
     }

@@ -20,12 +20,20 @@ pub struct Attempt {
     pub status: Option<u16>,
     pub ms: u64,
     pub outcome: Outcome,
+    /// Who answered in the end, where somebody did.
+    #[serde(skip)]
+    pub(super) answered_by: Option<String>,
 }
 
 impl Attempt {
-    /// The host whose pages the provider can or can't get.
+    /// The host whose pages the provider can or can't get. One that only leads on to others, such as that of DOIs, answers
+    /// for none of them.
     pub fn host(&self) -> Option<String> {
-        Url::parse(&self.url).ok()?.host_str().map(str::to_owned)
+        let asked = || {
+            let url = Url::parse(&self.url).ok()?;
+            url.host_str().filter(|host| !host.ends_with("doi.org")).map(str::to_owned)
+        };
+        self.answered_by.clone().or_else(asked)
     }
 
     /// Whether it speaks against the provider for this host (`Some(true)`) or for it (`Some(false)`). `None` when it
@@ -33,17 +41,17 @@ impl Attempt {
     pub const fn failed(&self) -> Option<bool> {
         match self.outcome {
             Outcome::Taken | Outcome::NotModified => Some(false),
-            Outcome::TooLittle
-            | Outcome::Challenge
+            Outcome::Challenge
             | Outcome::Forbidden
-            | Outcome::Rejected
             | Outcome::RateLimited
             | Outcome::ServerError
             | Outcome::TimedOut
             | Outcome::Unreachable
             | Outcome::Untrusted
             | Outcome::Interrupted => Some(true),
-            Outcome::Unusable
+            Outcome::TooLittle
+            | Outcome::Rejected
+            | Outcome::Unusable
             | Outcome::NotFound
             | Outcome::TooLarge
             | Outcome::Unresolvable

@@ -137,9 +137,11 @@ impl<'a, T: Taker> Run<'a, T> {
     /// Asks for a page once, and has it taken in.
     pub(super) async fn page(&mut self, way: &Way, url: &Url, validators: &Validators) -> Result<Step> {
         let began = Instant::now();
+        let mut answered_by = None;
         let (step, status) = match self.resolver.open(way, url, validators).await {
             Ok((response, turn)) => {
                 let status = response.status;
+                answered_by = response.final_url.host_str().map(str::to_owned);
                 (self.read(way.provider, response, turn, validators).await?, Some(status.as_u16()))
             }
             Err(trouble) => {
@@ -148,6 +150,9 @@ impl<'a, T: Taker> Run<'a, T> {
             }
         };
         self.record(way.provider, url.to_string(), status, began, step.outcome());
+        if let Some(attempt) = self.attempts.last_mut() {
+            attempt.answered_by = answered_by;
+        }
         Ok(step)
     }
 
@@ -209,7 +214,7 @@ impl<'a, T: Taker> Run<'a, T> {
         outcome: Outcome,
     ) {
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.attempts.push(Attempt { provider, url, status, ms, outcome });
+        self.attempts.push(Attempt { provider, url, status, ms, outcome, answered_by: None });
     }
 
     pub(super) fn was_asked(&self, url: &Url) -> bool {

@@ -9,6 +9,7 @@ CREATE TABLE okt_repository.sources (
     locator_hash   bytea       CHECK (length(locator_hash) = 32),
     url            text        NOT NULL CHECK (length(url) <= 5000),
     doi            text        CHECK (length(doi) <= 5000),
+    -- Only of one that it was added by; what a document says of itself is no name.
     doi_hash       bytea       CHECK (length(doi_hash) = 32),
     status         text        NOT NULL CHECK (status IN ('pending', 'fetching', 'fetched', 'processing', 'processed', 'failed')),
     -- {stage, code, message, retryable}
@@ -27,8 +28,6 @@ CREATE TABLE okt_repository.sources (
     body_sha256    bytea       CHECK (length(body_sha256) = 32),
     body_size      bigint      CHECK ((body_size IS NULL) = (body_sha256 IS NULL)),
     file_name      text        CHECK (length(file_name) <= 500),
-    etag           text,
-    last_modified  text,
     -- [{provider, url, status, ms, outcome}]
     fetch_attempts jsonb       NOT NULL DEFAULT '[]',
     max_cost_usd   double precision CHECK (max_cost_usd >= 0),
@@ -40,7 +39,7 @@ CREATE TABLE okt_repository.sources (
     fetched_at     timestamptz,
     processed_at   timestamptz,
     PRIMARY KEY (repository_id, id),
-    CHECK ((doi IS NULL) = (doi_hash IS NULL))
+    CHECK (doi_hash IS NULL OR doi IS NOT NULL)
 );
 CREATE UNIQUE INDEX sources_no_key ON okt_repository.sources (repository_id, no);
 CREATE UNIQUE INDEX sources_locator_key ON okt_repository.sources (repository_id, locator_hash) WHERE locator_hash IS NOT NULL;

@@ -106,9 +106,17 @@ async fn whoever_comes_back_hears_of_every_job_that_ended_meanwhile() {
         told(&jobs[4..], "available")
     );
 
-    // From the very last place nothing is told again but what has not ended.
-    let mut stream = listen(&tenants, stream.last.as_deref()).await;
-    assert_eq!(sorted(stream.all().await), told(&jobs[4..], "available"));
+    // From the very last place nothing is told again but what has not ended; as long as somebody on the same server may
+    // still come in before them, what ended is told once more.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        stream = listen(&tenants, stream.last.as_deref()).await;
+        let heard = sorted(stream.all().await);
+        if heard == told(&jobs[4..], "available") {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{heard:?}");
+    }
 }
 
 /// Numbers of transactions are given out in another order than they end.
@@ -450,8 +458,8 @@ async fn a_silent_stream_takes_little_memory() {
         resident().saturating_sub(before) / many
     };
     let (silence, events) = ("/healthz", tenants.ours.path("events"));
-    // What is allocated once is there after the first.
-    grown(50, silence, ": ").await;
+    // What is allocated once is there after the first, and what the start of a service has left free is taken up.
+    grown(600, silence, ": ").await;
     grown(50, &events, "event: job").await;
     let connection = grown(MANY, silence, ": ").await;
     let stream = grown(MANY, &events, "event: job").await;

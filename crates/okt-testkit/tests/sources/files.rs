@@ -2,7 +2,7 @@
 
 use http::Method;
 use okt_testkit::client::Answer;
-use okt_testkit::web::Page;
+use okt_testkit::web::{Page, Web};
 use serde_json::json;
 
 use crate::library::Library;
@@ -53,12 +53,15 @@ async fn an_original_comes_whole_or_in_parts_and_is_never_run() {
 #[tokio::test]
 async fn images_of_a_page_are_fetched_and_only_images() {
     let mut library = Library::open(&[]).await;
+    let inside = Web::start().await;
+    inside.page("/x.png", Page::new("image/png", PNG));
     library.web.page("/bee.png", Page::new("image/png", PNG));
     library.web.page("/bad.png", Page::new("image/png", "<svg onload=alert(1)>"));
     let text = "Bees dance on the comb, and the others follow what they say. ".repeat(20);
     let page = format!(
         "<title>Bees</title><article><h1>Bees</h1><p>{text}</p><img src=/bee.png alt='A bee'><p>{text}</p>\
-         <img src='/bad.png'><img src='http://169.254.169.254/x.png'><p>{text}</p></article>"
+         <img src='/bad.png'><img src='{}'><p>{text}</p></article>",
+        inside.url("/x.png")
     );
     library.web.page("/bees", Page::html(page));
     let source = library.add("/bees").await;
@@ -82,6 +85,7 @@ async fn images_of_a_page_are_fetched_and_only_images() {
     assert_eq!(answer.headers()["content-type"], "image/png");
     assert_eq!(answer.headers()["content-disposition"], "inline");
     assert_eq!(&*answer.bytes().await.unwrap(), PNG);
+    assert!(inside.asked().is_empty(), "{:?}", inside.asked());
     let other = images.iter().find(|image| image["stored"] == false).expect("one that was not to be had");
     let missing = get(&library, &format!("/{source}/images/{}", other["id"].as_str().unwrap()), &[]).await;
     assert_eq!(missing.status, 404);

@@ -137,7 +137,13 @@ async fn a_list_shows_what_is_asked_for_in_pages() {
     let next =
         library.get(&format!("?limit=1&cursor={}", first["next_cursor"].as_str().unwrap())).await.json();
     assert_eq!((&next["data"][0]["id"], &next["next_cursor"]), (&json!(apples), &Value::Null));
-    for query in ["?status=new", "?sort=best", "?limit=0", "?published_from=soon"] {
+    for query in [
+        "?status=new",
+        "?sort=best",
+        "?limit=0",
+        "?published_from=soon",
+        "?investigation_id=01a1e018-8541-71d7-8946-53b9e4e60cee",
+    ] {
         assert_eq!(library.get(query).await.status, 422, "{query}");
     }
 }
@@ -168,6 +174,7 @@ async fn a_file_is_brought_along_once() {
     assert_eq!(seen["sentence_offsets"].as_array().unwrap().len(), 3);
     let titled = library.settled(titled.json()["source_id"].as_str().unwrap()).await;
     assert_eq!((&titled["kind"], &titled["max_cost_usd"]), (&json!("markdown"), &json!(0.25)));
+    assert_eq!(titled["parsed_title"], "A title", "what was said of it stays");
 }
 
 #[tokio::test]

@@ -8,7 +8,6 @@ use okt_store::{Blobs, Databases, Purpose};
 use okt_testkit::jobs::{pdfium, program};
 use okt_testkit::process::Process;
 use okt_testkit::web::Page;
-use serde_json::json;
 
 use crate::blobs::files_below;
 use crate::library::{Library, form};
@@ -93,7 +92,6 @@ async fn killed_at_every_step_no_source_is_lost_and_no_file_left() {
             assert_eq!(answer.status(), 200, "{source}");
         }
     }
-    assert_eq!(json!(sources.len()), json!(80));
 }
 
 /// As the service in this process, for another one that works on the same things.

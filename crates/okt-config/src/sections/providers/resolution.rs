@@ -12,7 +12,7 @@ use crate::period::Period;
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolution {
-    /// A page with less text than this is not taken as long as another provider may find more; in characters.
+    /// A page with less text than this is not taken: another provider is asked, and when none finds more the source fails; in characters.
     pub min_content_chars: u32,
     /// Whether a site's robots.txt is heeded. Rules for the agent `okt`, or else for everyone, count.
     pub robots: bool,
