@@ -88,6 +88,21 @@ impl App {
         record_in(&mut conn, origin, Actor::caller(caller), "request.denied", what, repository).await
     }
 
+    /// Records what was done in a repository. After the deed, because the repository may be on another server than the audit.
+    pub(crate) async fn record_after(
+        &self,
+        origin: &Origin,
+        scope: &RepoScope,
+        action: &'static str,
+        object: &str,
+    ) -> Result<()> {
+        let mut conn = self.databases().acquire_system().await?;
+        let actor = Actor::caller(scope.caller());
+        record_in(&mut conn, origin, actor, action, object, Some(scope.repository())).await?;
+        conn.done();
+        Ok(())
+    }
+
     /// Newest first.
     pub async fn list_audit(
         &self,

@@ -6,7 +6,6 @@ use okt_store::Tx;
 use okt_store::contexts::{self, NewContext, Numbered};
 use okt_store::outbox::{self, When};
 
-use crate::audit::{Actor, record_in};
 use crate::{App, Origin};
 
 /// As many as a model can still choose from.
@@ -35,7 +34,7 @@ impl App {
         }
         let added = hold(&mut tx, scope, label).await?;
         tx.commit().await?;
-        self.record_context(origin, scope, "context.added", label).await?;
+        self.record_after(origin, scope, "context.added", label).await?;
         Ok(added.context)
     }
 
@@ -60,7 +59,7 @@ impl App {
         contexts::update(&mut tx, scope.repository(), held.no, label, description).await?;
         let changed = hold(&mut tx, scope, label.unwrap_or(context)).await?;
         tx.commit().await?;
-        self.record_context(origin, scope, "context.updated", &changed.context.label).await?;
+        self.record_after(origin, scope, "context.updated", &changed.context.label).await?;
         Ok(changed.context)
     }
 
@@ -79,7 +78,7 @@ impl App {
             });
         }
         tx.commit().await?;
-        self.record_context(origin, scope, "context.deleted", &held.context.label).await
+        self.record_after(origin, scope, "context.deleted", &held.context.label).await
     }
 
     /// Makes one context a part of another: from now on nothing new is filed under it, and a job moves what is there.
@@ -113,23 +112,8 @@ impl App {
         outbox::push(&mut tx, repository, job, &payload, When::default()).await?;
         tx.commit().await?;
         let object = format!("{} into {}", source.context.label, target.context.label);
-        self.record_context(origin, scope, "context.migrated", &object).await?;
+        self.record_after(origin, scope, "context.migrated", &object).await?;
         Ok(job)
-    }
-
-    /// After the deed, because the repository may be on another server than the audit.
-    async fn record_context(
-        &self,
-        origin: &Origin,
-        scope: &RepoScope,
-        action: &'static str,
-        object: &str,
-    ) -> Result<()> {
-        let mut conn = self.databases().acquire_system().await?;
-        let actor = Actor::caller(scope.caller());
-        record_in(&mut conn, origin, actor, action, object, Some(scope.repository())).await?;
-        conn.done();
-        Ok(())
     }
 }
 

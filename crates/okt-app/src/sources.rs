@@ -11,7 +11,6 @@ use okt_store::outbox::{self, When};
 use okt_store::sources::{self, NewSource};
 use okt_store::{Tx, counters, source_images, source_texts};
 
-use crate::audit::{Actor, record_in};
 use crate::{App, Origin};
 
 const TITLE_LIMIT: usize = 1_000;
@@ -255,9 +254,10 @@ impl App {
     pub async fn delete_source(&self, origin: &Origin, scope: &RepoScope, id: SourceId) -> Result<()> {
         let repository = scope.repository();
         let mut tx = self.databases().begin(scope.database(), repository).await?;
+        // First of all, as whoever adds one does.
+        counters::add(&mut tx, repository, COUNTER, -1).await?;
         let (status, job) = sources::hold(&mut tx, repository, id).await?.ok_or(Error::NotFound("source"))?;
         sources::delete(&mut tx, repository, id).await?;
-        counters::add(&mut tx, repository, COUNTER, -1).await?;
         tx.commit().await?;
         // From here on it is gone. A job that still works on it finds nothing, and files are found by the sweep.
         if status.is_on_its_way() {
@@ -268,18 +268,10 @@ impl App {
             tracing::warn!(source.id = %id, error, "files of a deleted source are left for the sweep");
         }
         // It is gone whether or not this can be written down.
-        if let Err(error) = self.record_deletion(origin, scope, id).await {
+        if let Err(error) = self.record_after(origin, scope, "source.deleted", &id.to_string()).await {
             let error = &error as &dyn std::error::Error;
             tracing::error!(source.id = %id, error, "the audit does not know of a deleted source");
         }
-        Ok(())
-    }
-
-    async fn record_deletion(&self, origin: &Origin, scope: &RepoScope, id: SourceId) -> Result<()> {
-        let mut conn = self.databases().acquire_system().await?;
-        let (actor, repository) = (Actor::caller(scope.caller()), Some(scope.repository()));
-        record_in(&mut conn, origin, actor, "source.deleted", &id.to_string(), repository).await?;
-        conn.done();
         Ok(())
     }
 }

@@ -14,5 +14,5 @@ pub struct ParseWorkerArgs {
 }
 
 pub fn main(args: &ParseWorkerArgs) -> ExitCode {
-    run_worker(args.pdfium.as_deref(), okt_parse::parse)
+    run_worker(args.pdfium.as_deref())
 }

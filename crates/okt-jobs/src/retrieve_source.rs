@@ -198,14 +198,16 @@ async fn remember(ctx: &JobContext, attempts: &[Attempt]) {
             count.1 += i64::from(failed);
         }
     }
-    for ((host, provider), (attempts, failures)) in counts {
-        let Ok(mut conn) = ctx.databases().acquire_system().await else { return };
-        match host_providers::add(&mut conn, ctx.repository(), &host, provider, attempts, failures).await {
-            Ok(()) => conn.done(),
-            Err(error) => {
-                tracing::debug!(error = &error as &dyn std::error::Error, "attempts were not counted");
-            }
+    let added = async {
+        let mut conn = ctx.databases().acquire_system().await?;
+        for ((host, provider), (attempts, failures)) in counts {
+            host_providers::add(&mut conn, ctx.repository(), &host, provider, attempts, failures).await?;
         }
+        conn.done();
+        Ok::<_, Error>(())
+    };
+    if let Err(error) = added.await {
+        tracing::debug!(error = &error as &dyn std::error::Error, "attempts were not counted");
     }
 }
 

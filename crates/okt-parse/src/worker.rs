@@ -8,8 +8,9 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use crate::document::{Document, Hint, Image, Limits, ParseError};
+use crate::document::{Hint, Image, Limits, ParseError};
 use crate::frames::{Frame, read_frame, write_frame};
+use crate::parse;
 use crate::pdf::Engine;
 use crate::sandbox::{self, SandboxError};
 
@@ -26,13 +27,9 @@ pub struct Head {
     pub limits: Limits,
 }
 
-/// Reads one document, with the PDF engine or why there is none; images go out as they are found.
-pub type Parse =
-    fn(Result<&Engine, ParseError>, &[u8], &Head, &mut dyn FnMut(Image)) -> Result<Document, ParseError>;
-
 /// The whole life of the child. Ends with success whenever it could say what came of it, be that a document or an error;
 /// whatever else happens to it, the file could not be read.
-pub fn run_worker(pdfium: Option<&Path>, parse: Parse) -> ExitCode {
+pub fn run_worker(pdfium: Option<&Path>) -> ExitCode {
     let engine = match sandbox::begin().map(|()| pdfium) {
         // Loading needs files; from here on there are none.
         Ok(Some(library)) => Engine::load(library),
@@ -45,7 +42,7 @@ pub fn run_worker(pdfium: Option<&Path>, parse: Parse) -> ExitCode {
     // A panic is told as an error; its words would only tell the file's author where to dig.
     std::panic::set_hook(Box::new(|_| {}));
     let mut out = io::stdout().lock();
-    match answer(engine.as_ref().map_err(Clone::clone), parse, &mut out).and_then(|()| out.flush()) {
+    match answer(engine.as_ref().map_err(Clone::clone), &mut out).and_then(|()| out.flush()) {
         Ok(()) => ExitCode::SUCCESS,
         // Nobody is listening any more.
         Err(_) => ExitCode::FAILURE,
@@ -57,7 +54,7 @@ fn not_locked(error: &SandboxError) -> ExitCode {
     ExitCode::from(NOT_LOCKED)
 }
 
-fn answer(engine: Result<&Engine, ParseError>, parse: Parse, out: &mut impl Write) -> io::Result<()> {
+fn answer(engine: Result<&Engine, ParseError>, out: &mut impl Write) -> io::Result<()> {
     let mut from = io::stdin().lock();
     let Some((Frame::Head, head)) = read_frame(&mut from, HEAD_BYTES)? else {
         return Err(io::ErrorKind::InvalidData.into());
