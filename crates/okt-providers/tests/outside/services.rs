@@ -75,7 +75,7 @@ async fn a_service_is_not_followed_anywhere() {
 }
 
 #[tokio::test]
-async fn a_service_is_looked_up_once_for_each_request() {
+async fn a_service_is_looked_up_when_a_connection_is_made() {
     let server = Server::start(any_port(HOME), |_| ok("at home")).await;
     let base: Url = format!("http://solver.test:{}/", server.address.port()).parse().unwrap();
     let client = GuardedClient::with_look_up(&[], |host| async move {
