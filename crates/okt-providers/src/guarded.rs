@@ -13,7 +13,8 @@ mod error;
 mod gzip;
 mod response;
 mod service;
-#[cfg(all(test, feature = "impersonate"))]
+#[cfg(test)]
+#[cfg(feature = "impersonate")]
 mod tests;
 
 use std::future::{Future, ready};
