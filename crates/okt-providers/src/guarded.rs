@@ -14,6 +14,7 @@ mod gzip;
 mod response;
 mod service;
 #[cfg(test)]
+#[cfg(feature = "impersonate")]
 mod tests;
 
 use std::future::{Future, ready};
@@ -23,6 +24,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -49,6 +51,8 @@ pub struct GuardedClient {
     guard: Guard,
     look_up: Arc<LookUp>,
     tls: rustls::ClientConfig,
+    /// For services only, see `service.rs`.
+    kept: reqwest::Client,
     /// For requests that look like a browser's, which have TLS of their own.
     authorities: Authorities,
 }
@@ -61,7 +65,7 @@ pub struct Request {
     url: String,
     headers: HeaderMap,
     /// JSON. A request that has one is a POST; any other is a GET.
-    body: Option<Vec<u8>>,
+    body: Option<Bytes>,
     profile: Option<Profile>,
     https_only: bool,
     follow: bool,
@@ -72,7 +76,7 @@ pub struct Request {
 /// How long a request may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// To look the name up, and again to connect.
+    /// To look the name up, and again to connect. A [`Service`] has a limit of its own for both.
     pub connect: Duration,
     /// Between two pieces of the body.
     pub idle: Duration,
@@ -102,7 +106,12 @@ impl Request {
 
     /// Sends `body` along. Nothing that was posted is posted again elsewhere: a redirect is an answer like any other.
     pub fn post_json(url: impl Into<String>, body: &impl Serialize) -> Result<Self, serde_json::Error> {
-        Ok(Self { body: Some(serde_json::to_vec(body)?), ..Self::get(url) })
+        Ok(Self::post(url, serde_json::to_vec(body)?.into()))
+    }
+
+    /// Sends JSON that is written already, since it may be sent more than once.
+    pub(crate) fn post(url: impl Into<String>, json: Bytes) -> Self {
+        Self { body: Some(json), ..Self::get(url) }
     }
 
     /// Sent to the origin of the address; a redirect to another origin leaves it behind.
@@ -161,10 +170,14 @@ impl GuardedClient {
         F: Fn(String) -> L + Send + Sync + 'static,
         L: Future<Output = io::Result<Vec<IpAddr>>> + Send + 'static,
     {
+        let look_up: Arc<LookUp> = Arc::new(move |host| Box::pin(look_up(host)));
+        let tls = tls().map_err(|error| FetchError::NoAuthorities(error.into()))?;
+        let kept = service::kept(&tls, Arc::clone(&look_up));
         Ok(Self {
             guard: Guard::new(allow_private),
-            look_up: Arc::new(move |host| Box::pin(look_up(host))),
-            tls: tls().map_err(|error| FetchError::NoAuthorities(error.into()))?,
+            look_up,
+            kept: kept.map_err(|error| FetchError::NoAuthorities(error.into()))?,
+            tls,
             authorities: Authorities::default(),
         })
     }
@@ -227,9 +240,7 @@ impl GuardedClient {
             Host::Domain(name) => timeout(limit, (self.look_up)(name.to_owned()))
                 .await
                 .map_err(|_| FetchError::TimedOut { wait: Wait::Connect, limit })?
-                .and_then(
-                    |found| if found.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(found) },
-                )
+                .and_then(not_nothing)
                 .map_err(|error| FetchError::Unresolvable {
                     place: address::place(url),
                     cause: error.into(),
@@ -248,16 +259,13 @@ impl GuardedClient {
         deadline: Instant,
     ) -> Result<Response, FetchError> {
         let mut headers = request.headers.clone();
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         let connect = request.timeouts.connect;
         if let (Some(profile), None) = (request.profile, &request.body) {
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
             let answer = browser::get(&self.authorities, profile, url, checked, headers, connect).await?;
             return Ok(Response::new(answer, url.clone(), request, deadline));
         }
-        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-        if request.body.is_some() {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        }
+        announce(&mut headers, request);
         let answer = self
             .send_to(url, checked, headers, request.body.clone(), connect)
             .await
@@ -265,33 +273,59 @@ impl GuardedClient {
         Ok(Response::new(answer.into(), url.clone(), request, deadline))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the guarded client")]
     async fn send_to(
         &self,
         url: &Url,
         checked: Vec<SocketAddr>,
         headers: HeaderMap,
-        body: Option<Vec<u8>>,
+        body: Option<Bytes>,
         connect: Duration,
     ) -> reqwest::Result<reqwest::Response> {
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(self.tls.clone())
-            .dns_resolver(Pinned(checked))
-            .no_proxy()
-            // Whatever features another crate turns on: what reqwest unpacks is not counted.
-            .no_gzip()
-            .no_brotli()
-            .no_zstd()
-            .no_deflate()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .connect_timeout(connect)
-            .pool_max_idle_per_host(0)
-            .build()?;
-        let method = if body.is_some() { Method::POST } else { Method::GET };
-        let request = client.request(method, url.clone()).headers(headers);
-        body.into_iter().fold(request, reqwest::RequestBuilder::body).send().await
+        let client =
+            builder(&self.tls, connect).dns_resolver(Pinned(checked)).pool_max_idle_per_host(0).build()?;
+        ask(&client, url, headers, body).await
     }
+}
+
+/// A client that does nothing by itself.
+#[expect(clippy::disallowed_methods, reason = "this is the guarded client")]
+fn builder(tls: &rustls::ClientConfig, connect: Duration) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls.clone())
+        .no_proxy()
+        // Whatever features another crate turns on: what reqwest unpacks is not counted.
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .connect_timeout(connect)
+}
+
+/// What the request says of itself and of us.
+fn announce(headers: &mut HeaderMap, request: &Request) {
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+    if request.body.is_some() {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+}
+
+async fn ask(
+    client: &reqwest::Client,
+    url: &Url,
+    headers: HeaderMap,
+    body: Option<Bytes>,
+) -> reqwest::Result<reqwest::Response> {
+    let method = if body.is_some() { Method::POST } else { Method::GET };
+    let request = client.request(method, url.clone()).headers(headers);
+    body.into_iter().fold(request, reqwest::RequestBuilder::body).send().await
+}
+
+/// A name that leads nowhere is as good as none.
+fn not_nothing(found: Vec<IpAddr>) -> io::Result<Vec<IpAddr>> {
+    if found.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(found) }
 }
 
 /// Where an answer from `from` sends us, if it does.

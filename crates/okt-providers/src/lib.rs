@@ -7,6 +7,7 @@
 //! To add a service: a module of its own that takes a `&GuardedClient`. No other HTTP client is made; `clippy.toml`
 //! refuses it.
 
+pub mod ai;
 mod guarded;
 pub mod resolution;
 mod retry_after;

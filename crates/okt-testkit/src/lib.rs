@@ -11,6 +11,7 @@ pub mod cpu;
 pub mod db;
 pub mod golden;
 pub mod jobs;
+pub mod llm;
 pub mod notes;
 pub mod oauth;
 pub mod process;

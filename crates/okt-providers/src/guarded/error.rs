@@ -118,7 +118,9 @@ impl FetchError {
         }
         // Queries hold keys at times; causes are logged.
         let (place, error) = (address::place(url), error.without_url());
-        if is_tls(&error) {
+        if has_cause::<Unresolved>(&error) {
+            Self::Unresolvable { place, cause: error.into() }
+        } else if has_cause::<rustls::Error>(&error) {
             Self::Tls { place, cause: error.into() }
         } else if error.is_connect() {
             Self::Unreachable { place, cause: error.into() }
@@ -132,10 +134,15 @@ impl FetchError {
     }
 }
 
-fn is_tls(error: &(dyn Error + 'static)) -> bool {
+/// A name that led nowhere when a connection was made; to be found among the causes.
+#[derive(Debug, thiserror::Error)]
+#[error("no address was found")]
+pub(super) struct Unresolved(#[source] pub io::Error);
+
+fn has_cause<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
-        if error.is::<rustls::Error>() {
+        if error.is::<T>() {
             return true;
         }
         // The source of an I/O error is the source of what it wraps; what it wraps would be passed over.

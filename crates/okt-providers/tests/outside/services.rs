@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use http::HeaderName;
-use okt_providers::{FetchError, GuardedClient, Request, Rule, Service};
+use okt_providers::{FetchError, GuardedClient, Request, Rule, Service, Wait};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use url::Url;
@@ -75,7 +75,7 @@ async fn a_service_is_not_followed_anywhere() {
 }
 
 #[tokio::test]
-async fn a_service_is_looked_up_once_for_each_request() {
+async fn a_service_is_looked_up_when_a_connection_is_made() {
     let server = Server::start(any_port(HOME), |_| ok("at home")).await;
     let base: Url = format!("http://solver.test:{}/", server.address.port()).parse().unwrap();
     let client = GuardedClient::with_look_up(&[], |host| async move {
@@ -88,6 +88,19 @@ async fn a_service_is_looked_up_once_for_each_request() {
     // The name is not in the least better known to everybody else.
     let public = format!("http://solver.test/?{}", server.address.port());
     assert_eq!(refusal(&client, get(&public)).await, Rule::Private);
+}
+
+#[tokio::test]
+async fn a_service_without_an_address_is_told_apart_and_no_look_up_takes_for_ever() {
+    let base: Url = "http://solver.test:8191/".parse().unwrap();
+    let error = answer(&client(&[]).service(&base), get(base.as_str())).await.unwrap_err();
+    assert!(matches!(error, FetchError::Unresolvable { .. }), "{error:?}");
+    let nowhere = GuardedClient::with_look_up(&[], |_| async { Ok(Vec::new()) }).unwrap();
+    let error = answer(&nowhere.service(&base), get(base.as_str())).await.unwrap_err();
+    assert!(matches!(error, FetchError::Unresolvable { .. }), "{error:?}");
+    let silent = GuardedClient::with_look_up(&[], |_| std::future::pending()).unwrap();
+    let error = answer(&silent.service(&base), get(base.as_str())).await.unwrap_err();
+    assert!(matches!(error, FetchError::TimedOut { wait: Wait::Connect, .. }), "{error:?}");
 }
 
 #[tokio::test]

@@ -56,6 +56,9 @@ pub struct Model {
     /// Requests a minute; 0 for no limit.
     #[serde(default)]
     pub rate_limit_rpm: u32,
+    /// Calls at once from one process; 0 for no limit.
+    #[serde(default)]
+    pub max_in_flight: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]

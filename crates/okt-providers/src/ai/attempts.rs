@@ -1,0 +1,162 @@
+//! One call: requests until one succeeds or no further one would.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::Duration;
+
+use bytes::Bytes;
+use okt_config::LlmRetry;
+use tokio::time::{Instant, sleep};
+
+use super::{AiError, Endpoint, Model};
+use crate::guarded::{FetchError, Timeouts};
+use crate::retry_after::retry_after;
+
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What was read from an answer, and what it took.
+pub(super) struct Answer<T> {
+    pub value: T,
+    pub latency: Duration,
+    pub retries: u32,
+}
+
+/// A request that did not succeed.
+struct Failure {
+    error: AiError,
+    /// Whether it is worth another request.
+    passes: bool,
+    retry_after: Option<Duration>,
+}
+
+impl Model {
+    pub(super) async fn ask<V, T, F>(
+        &self,
+        path: &str,
+        body: Bytes,
+        turn: T,
+        read: impl Fn(&[u8]) -> Result<V, AiError>,
+    ) -> Result<Answer<V>, AiError>
+    where
+        T: Fn() -> F,
+        F: Future<Output = okt_model::Result<()>>,
+    {
+        let retry = &self.0.retry;
+        let mut retries = 0;
+        loop {
+            turn().await.map_err(AiError::Turn)?;
+            let failure = match self.ask_once(path, &body, &read).await {
+                Ok((value, latency)) => return Ok(Answer { value, latency, retries }),
+                Err(failure) => failure,
+            };
+            retries += 1;
+            let service = self.0.endpoint.name();
+            let asked = failure.retry_after.unwrap_or_default();
+            if asked > retry.max_delay.duration() {
+                return Err(AiError::RateLimited { service, retry_after: Some(asked) });
+            }
+            if !failure.passes || retries >= retry.max_attempts {
+                return Err(failure.error);
+            }
+            sleep(delay(retry, retries).max(asked)).await;
+        }
+    }
+
+    /// One request. Its place is held only while it is out.
+    async fn ask_once<V>(
+        &self,
+        path: &str,
+        body: &Bytes,
+        read: impl Fn(&[u8]) -> Result<V, AiError>,
+    ) -> Result<(V, Duration), Failure> {
+        let _place = match &self.0.places {
+            Some(places) => places.acquire().await.ok(),
+            None => None,
+        };
+        let begun = Instant::now();
+        let limit = self.0.retry.per_call_timeout.duration();
+        let answer = self.0.endpoint.post(path, body.clone(), limit).await?;
+        let value = read(&answer).map_err(Failure::passing)?;
+        Ok((value, begun.elapsed()))
+    }
+}
+
+impl Endpoint {
+    async fn post(&self, path: &str, body: Bytes, limit: Duration) -> Result<Vec<u8>, Failure> {
+        let (service, request) = self.request(path, body).map_err(Failure::lasting)?;
+        let timeouts = Timeouts { idle: limit, total: limit, ..Timeouts::default() };
+        let failed = |error| self.failure(error);
+        let answer = service.send(request.max_bytes(MAX_BYTES).timeouts(timeouts)).await.map_err(failed)?;
+        let status = answer.status.as_u16();
+        let retry_after = retry_after(&answer.headers).filter(|_| matches!(status, 429 | 503));
+        let body = answer.bytes().await;
+        match status {
+            200 => body.map_err(failed),
+            429 => {
+                let error = AiError::RateLimited { service: self.name(), retry_after };
+                Err(Failure { error, passes: true, retry_after })
+            }
+            408 | 409 | 500..=599 => {
+                let cause = format!("it answered {status}").into();
+                let error = AiError::Unavailable { service: self.name(), cause };
+                Err(Failure { error, passes: true, retry_after })
+            }
+            _ => Err(Failure::lasting(self.refusal(status, &body.unwrap_or_default()))),
+        }
+    }
+
+    fn failure(&self, error: FetchError) -> Failure {
+        let service = self.name();
+        Failure::passing(match error {
+            // The base address is the only one that is asked, so that is what is wrong.
+            FetchError::Refused { .. } => return Failure::lasting(self.wrong_address()),
+            FetchError::TimedOut { limit, .. } => AiError::TimedOut { service, limit },
+            FetchError::TooLarge { .. }
+            | FetchError::Bomb { .. }
+            | FetchError::Encoding { .. }
+            | FetchError::Damaged => AiError::NotAModel { service, what: error.to_string() },
+            error => AiError::Unavailable { service, cause: error.into() },
+        })
+    }
+}
+
+impl Failure {
+    const fn passing(error: AiError) -> Self {
+        Self { error, passes: true, retry_after: None }
+    }
+
+    const fn lasting(error: AiError) -> Self {
+        Self { error, passes: false, retry_after: None }
+    }
+}
+
+/// Before the next request after so many failures: anything up to `base_delay` doubled each time. Anything, because who
+/// failed together would otherwise come back together.
+fn delay(retry: &LlmRetry, failures: u32) -> Duration {
+    // A fresh one has keys of its own, which is all the chance that is needed here.
+    let chance = RandomState::new().hash_one(0_u8) % 1_001;
+    ceiling(retry, failures) * u32::try_from(chance).unwrap_or_default() / 1_000
+}
+
+fn ceiling(retry: &LlmRetry, failures: u32) -> Duration {
+    let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
+    retry.base_delay.duration().saturating_mul(doubled).min(retry.max_delay.duration())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_doubled_up_to_the_longest_and_differ() {
+        let retry = okt_config::Config::default().providers.llm_retry;
+        for (failures, seconds) in [(1, 2), (2, 4), (3, 8), (4, 16), (5, 30), (99, 30)] {
+            let full = Duration::from_secs(seconds);
+            assert_eq!(ceiling(&retry, failures), full);
+            let waits: Vec<_> = (0..200).map(|_| delay(&retry, failures)).collect();
+            assert!(waits.iter().all(|wait| *wait <= full), "{failures}: {waits:?}");
+            assert!(
+                waits.iter().any(|wait| *wait < full / 4) && waits.iter().any(|wait| *wait > full / 4 * 3)
+            );
+        }
+    }
+}

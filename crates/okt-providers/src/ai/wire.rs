@@ -1,0 +1,204 @@
+//! What goes over the wire, and what comes back.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{AiError, Chat, End, Endpoint, Part, Usage};
+use crate::text::one_line;
+
+/// The most of a service's own words that is repeated.
+const WORDS: usize = 300;
+/// What an image counts where the server does not say what it read.
+const IMAGE: u64 = 1_000;
+
+/// What a model said.
+pub(super) struct Said {
+    pub text: String,
+    pub end: End,
+    pub usage: Usage,
+}
+
+pub(super) fn chat(model: &str, chat: &Chat) -> Bytes {
+    let mut messages = Vec::new();
+    if !chat.system.is_empty() {
+        messages.push(json!({ "role": "system", "content": chat.system }));
+    }
+    messages.push(json!({ "role": "user", "content": content(&chat.user) }));
+    if let Some(again) = &chat.again {
+        messages.push(json!({ "role": "assistant", "content": again.answer }));
+        messages.push(json!({ "role": "user", "content": again.complaint }));
+    }
+    let mut body =
+        json!({ "model": model, "messages": messages, "temperature": 0, "max_tokens": chat.max_tokens });
+    if let Some(schema) = &chat.schema {
+        let wanted = json!({ "name": schema.name, "strict": true, "schema": &*schema.schema });
+        body["response_format"] = json!({ "type": "json_schema", "json_schema": wanted });
+    }
+    body.to_string().into()
+}
+
+pub(super) fn embed(model: &str, texts: &[String]) -> Bytes {
+    json!({ "model": model, "input": texts }).to_string().into()
+}
+
+/// One text is a text, which every server understands.
+fn content(parts: &[Part]) -> Value {
+    if let [Part::Text(text)] = parts {
+        return json!(text);
+    }
+    let part = |part: &Part| match part {
+        Part::Text(text) => json!({ "type": "text", "text": text }),
+        Part::Image { content_type, bytes } => {
+            let url = format!("data:{content_type};base64,{}", STANDARD.encode(bytes));
+            json!({ "type": "image_url", "image_url": { "url": url } })
+        }
+    };
+    parts.iter().map(part).collect()
+}
+
+/// About how many tokens a model is asked to read.
+pub(super) fn size(chat: &Chat) -> u64 {
+    let again = chat.again.as_ref().map_or(0, |again| tokens(&again.answer) + tokens(&again.complaint));
+    let part = |part: &Part| match part {
+        Part::Text(text) => tokens(text),
+        Part::Image { .. } => IMAGE,
+    };
+    tokens(&chat.system) + chat.user.iter().map(part).sum::<u64>() + again
+}
+
+fn tokens(text: &str) -> u64 {
+    (text.chars().count() as u64).div_ceil(4)
+}
+
+#[derive(Deserialize)]
+struct ChatAnswer {
+    #[serde(default)]
+    choices: Vec<Choice>,
+    #[serde(default)]
+    usage: Value,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    message: Message,
+    finish_reason: Option<String>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    content: Option<String>,
+    refusal: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct EmbeddedAnswer {
+    data: Vec<Vector>,
+    #[serde(default)]
+    usage: Value,
+}
+
+#[derive(Deserialize)]
+struct Vector {
+    index: Option<usize>,
+    embedding: Vec<f32>,
+}
+
+impl Endpoint {
+    /// `asked`: what it counts to if the server does not say.
+    pub(super) fn read_chat(&self, answer: &[u8], asked: u64) -> Result<Said, AiError> {
+        let answer: ChatAnswer = self.read(answer)?;
+        let choice = answer.choices.into_iter().next();
+        // Gateways tell of the trouble behind them in an answer that looks good from outside.
+        if let Some(error) =
+            answer.error.as_ref().or(choice.as_ref().and_then(|choice| choice.error.as_ref()))
+        {
+            let cause = format!("it answered with an error: {}", self.words(error)).into();
+            return Err(AiError::Unavailable { service: self.name(), cause });
+        }
+        let choice = choice.ok_or_else(|| self.not_a_model("it has no choices"))?;
+        let text = choice.message.content.unwrap_or_default();
+        let refused = text.is_empty() && choice.message.refusal.is_some_and(|refusal| !refusal.is_empty());
+        let end = match choice.finish_reason.as_deref() {
+            Some("length") => End::Length,
+            Some("content_filter") => End::Filtered,
+            _ if refused => End::Filtered,
+            _ => End::Stop,
+        };
+        let usage = usage(&answer.usage, asked, tokens(&text));
+        Ok(Said { text, end, usage })
+    }
+
+    /// `dimensions`: those of the vectors that are there already.
+    pub(super) fn read_embedded(
+        &self,
+        answer: &[u8],
+        texts: &[String],
+        dimensions: Option<usize>,
+    ) -> Result<(Vec<Vec<f32>>, Usage), AiError> {
+        let answer: EmbeddedAnswer = self.read(answer)?;
+        let mut vectors = vec![Vec::new(); texts.len()];
+        if answer.data.len() != texts.len() {
+            let what = format!("{} vectors for {} texts", answer.data.len(), texts.len());
+            return Err(self.not_a_model(what));
+        }
+        let dimensions = dimensions.or(answer.data.first().map(|first| first.embedding.len()));
+        for (place, vector) in answer.data.into_iter().enumerate() {
+            if vector.embedding.is_empty() || Some(vector.embedding.len()) != dimensions {
+                return Err(self.not_a_model("its vectors are empty or differ in length"));
+            }
+            if !vector.embedding.iter().all(|number| number.is_finite()) {
+                return Err(self.not_a_model("its vectors hold numbers that are none"));
+            }
+            match vectors.get_mut(vector.index.unwrap_or(place)) {
+                Some(free) if free.is_empty() => *free = vector.embedding,
+                _ => return Err(self.not_a_model("its vectors are not numbered one by one")),
+            }
+        }
+        let asked = texts.iter().map(|text| tokens(text)).sum();
+        Ok((vectors, usage(&answer.usage, asked, 0)))
+    }
+
+    fn read<'a, T: Deserialize<'a>>(&self, answer: &'a [u8]) -> Result<T, AiError> {
+        if answer.trim_ascii_start().starts_with(b"<") {
+            return Err(self.not_a_model("it is a web page"));
+        }
+        // What serde says of it may repeat the answer.
+        serde_json::from_slice(answer).map_err(|error| {
+            self.not_a_model(if error.is_data() { "it is JSON of another kind" } else { "it is no JSON" })
+        })
+    }
+
+    fn not_a_model(&self, what: impl Into<String>) -> AiError {
+        AiError::NotAModel { service: self.name(), what: what.into() }
+    }
+
+    /// What a service says when it refuses us.
+    pub(super) fn refusal(&self, status: u16, body: &[u8]) -> AiError {
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let error = ["error", "message", "detail"].into_iter().find_map(|name| body.get(name));
+        let message = error.map(|error| self.words(error)).unwrap_or_default();
+        AiError::Refused { service: self.name(), status, message, remedy: self.remedy(status) }
+    }
+
+    /// The message of an error, whatever it is wrapped in. Some services repeat the key that they were given.
+    fn words(&self, error: &Value) -> String {
+        let text = error.as_str().or_else(|| error.get("message")?.as_str()).unwrap_or_default();
+        let line = one_line(text, text.len());
+        let line = if self.key.is_empty() { line } else { line.replace(self.key.expose(), "***") };
+        one_line(&line, WORDS)
+    }
+}
+
+/// As the server counted, or as well as can be said.
+fn usage(said: &Value, asked: u64, answered: u64) -> Usage {
+    let count = |name: &str| said.get(name).and_then(Value::as_u64);
+    let (tokens_in, tokens_out) = (count("prompt_tokens"), count("completion_tokens"));
+    // Embeddings write nothing, and few servers say so.
+    let estimated = tokens_in.is_none() || (tokens_out.is_none() && answered > 0);
+    Usage { tokens_in: tokens_in.unwrap_or(asked), tokens_out: tokens_out.unwrap_or(answered), estimated }
+}
