@@ -10,6 +10,7 @@ use std::collections::HashSet;
 
 use crate::answer::Reason;
 use words::Word;
+pub use words::is_unspaced;
 
 /// The numbers and words of a text.
 #[derive(Default)]

@@ -8,6 +8,7 @@
 
 mod answer;
 mod chunks;
+pub mod extractive;
 mod facts;
 mod ground;
 mod images;
