@@ -9,6 +9,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 const FLOORS: &[(&str, u8)] = &[
     ("okt-model", 0),
     ("okt-config", 1),
+    ("okt-extract", 1),
     ("okt-interchange", 1),
     ("okt-parse", 1),
     ("okt-store", 2),
@@ -38,7 +39,7 @@ const ENGINES: &[(&str, &[&str])] = &[
 ];
 
 /// The ground and the formats know no async code.
-const SYNCHRONOUS: &[&str] = &["okt-model", "okt-config", "okt-interchange", "okt-parse"];
+const SYNCHRONOUS: &[&str] = &["okt-model", "okt-config", "okt-extract", "okt-interchange", "okt-parse"];
 
 pub fn check(manifest_path: Option<PathBuf>) -> anyhow::Result<()> {
     let mut command = MetadataCommand::new();

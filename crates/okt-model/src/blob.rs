@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::hash::{NotAHash, from_hex};
+
 /// The SHA-256 of a file's bytes, and so its name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlobHash(pub [u8; 32]);
@@ -26,25 +28,11 @@ impl fmt::Debug for BlobHash {
     }
 }
 
-/// The text is no SHA-256 in lower-case hexadecimal.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a SHA-256 of 64 lower-case hexadecimal digits")]
-pub struct NotAHash;
-
 impl FromStr for BlobHash {
     type Err = NotAHash;
 
     fn from_str(text: &str) -> Result<Self, NotAHash> {
-        let digits = text.as_bytes();
-        if digits.len() != 64 || !digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')) {
-            return Err(NotAHash);
-        }
-        let mut hash = [0; 32];
-        for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-            let pair = str::from_utf8(pair).map_err(|_| NotAHash)?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| NotAHash)?;
-        }
-        Ok(Self(hash))
+        from_hex(text).map(Self)
     }
 }
 

@@ -59,6 +59,8 @@ ids! {
     ClientNumber,
     /// What facts speak of.
     ConceptId,
+    /// A fact.
+    FactId,
     /// What a person gave to an OAuth client, and the family of tokens that came of it.
     GrantId,
     /// An image of a source.

@@ -7,6 +7,7 @@ mod account;
 mod audit;
 mod blob;
 mod error;
+mod hash;
 mod id;
 mod job;
 mod locator;
@@ -18,11 +19,12 @@ mod source;
 
 pub use account::{ApiKey, Email, User};
 pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
-pub use blob::{Blob, BlobHash, NotAHash};
+pub use blob::{Blob, BlobHash};
 pub use error::{Cause, Error, FieldError, Result};
+pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
-    ApiKeyId, AuditId, AuthorizationId, ClientNumber, ConceptId, GrantId, ImageId, JobId, RepositoryId,
-    SessionId, SourceId, TokenId, UserId,
+    ApiKeyId, AuditId, AuthorizationId, ClientNumber, ConceptId, FactId, GrantId, ImageId, JobId,
+    RepositoryId, SessionId, SourceId, TokenId, UserId,
 };
 pub use job::{Cost, Failure, Job, JobFilter, JobState, NewJob, Payload, Progress, Subject, Waiting};
 pub use locator::{Locator, ResourceType};

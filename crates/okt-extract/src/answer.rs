@@ -1,0 +1,209 @@
+//! The answer of a model, read without trust.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use okt_model::{ContentHash, content_hash};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Number;
+use serde_json::error::Category;
+
+use crate::facts::{Extracted, Grounded};
+use crate::line::one_line;
+use crate::question::Form;
+
+/// No more facts are taken from one answer; 2,000 characters do not hold that many.
+const MOST_FACTS: usize = 200;
+/// In characters.
+const LONGEST_FACT: usize = 1_000;
+/// Braces in prose before the object that are tried.
+const MOST_TRIES: usize = 16;
+
+/// Why an answer can't be used, in words for the model that gave it: at most 300 characters, nothing of the answer in them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// It is not the JSON that was asked for.
+    #[error("{0}")]
+    Form(String),
+    /// It had facts, and the source bears out none of them.
+    #[error("{0}")]
+    Ground(String),
+}
+
+/// Why a fact was not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// It cites no sentence that it was shown.
+    NoSentence,
+    /// Less than half of its words are in the text.
+    NotInText,
+    NumberNotInText,
+    TooLong,
+    /// It has neither letter nor digit.
+    Empty,
+    TooMany,
+}
+
+impl Reason {
+    pub const ALL: [Self; 6] =
+        [Self::NoSentence, Self::NotInText, Self::NumberNotInText, Self::TooLong, Self::Empty, Self::TooMany];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoSentence => "no_sentence",
+            Self::NotInText => "not_in_text",
+            Self::NumberNotInText => "number_not_in_text",
+            Self::TooLong => "too_long",
+            Self::Empty => "empty",
+            Self::TooMany => "too_many",
+        }
+    }
+}
+
+/// How many facts of an answer were not believed for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    pub reason: Reason,
+    pub count: usize,
+}
+
+/// Reads an answer. `sentences` says on which sentences a fact rests, given its text and the numbers it names, or why it is
+/// not believed.
+pub fn read(
+    answer: &str,
+    form: &Form,
+    sentences: impl Fn(&str, &[Number]) -> Result<Vec<i32>, Reason>,
+) -> Result<Extracted, Misfit> {
+    let Claims { facts, beyond } = object::<Answer>(answer, form)?.facts;
+    let all = facts.len();
+    let mut counts = [0; Reason::ALL.len()];
+    counts[Reason::TooMany as usize] = beyond;
+    let mut found: Vec<Grounded> = Vec::new();
+    let mut places: HashMap<ContentHash, usize> = HashMap::new();
+    for claim in facts {
+        let text = one_line(&claim.text);
+        let believed = sized(&text).and_then(|()| sentences(&text, &claim.sentences));
+        let rests_on = match believed {
+            Ok(rests_on) => rests_on,
+            Err(reason) => {
+                counts[reason as usize] += 1;
+                continue;
+            }
+        };
+        let hash = content_hash(&text);
+        let place = *places.entry(hash).or_insert(found.len());
+        match found.get_mut(place) {
+            Some(same) => same.unite(&rests_on),
+            None => found.push(Grounded { text, hash, sentences: rests_on }),
+        }
+    }
+    let counted = Reason::ALL.into_iter().map(|reason| Dropped { reason, count: counts[reason as usize] });
+    let dropped: Vec<_> = counted.filter(|dropped| dropped.count > 0).collect();
+    if found.is_empty() && all > 0 {
+        return Err(ungrounded(all, &dropped));
+    }
+    Ok(Extracted { facts: found, dropped })
+}
+
+fn sized(text: &str) -> Result<(), Reason> {
+    if !text.contains(char::is_alphanumeric) {
+        return Err(Reason::Empty);
+    }
+    if text.chars().nth(LONGEST_FACT).is_some() {
+        return Err(Reason::TooLong);
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    facts: Claims,
+}
+
+#[derive(Deserialize)]
+struct Claim {
+    text: String,
+    #[serde(default)]
+    sentences: Vec<Number>,
+}
+
+/// The first claims of a list; the others are only counted.
+struct Claims {
+    facts: Vec<Claim>,
+    beyond: usize,
+}
+
+impl<'de> Deserialize<'de> for Claims {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Counting;
+
+        impl<'de> Visitor<'de> for Counting {
+            type Value = Claims;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a list of facts")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Claims, A::Error> {
+                let mut claims = Claims { facts: Vec::new(), beyond: 0 };
+                while claims.facts.len() < MOST_FACTS {
+                    let Some(fact) = list.next_element()? else { return Ok(claims) };
+                    claims.facts.push(fact);
+                }
+                while list.next_element::<IgnoredAny>()?.is_some() {
+                    claims.beyond += 1;
+                }
+                Ok(claims)
+            }
+        }
+
+        deserializer.deserialize_seq(Counting)
+    }
+}
+
+/// The one JSON object of an answer, whatever stands around it.
+fn object<'de, T: Deserialize<'de>>(answer: &'de str, form: &Form) -> Result<T, Misfit> {
+    let mut errors = Vec::new();
+    for (at, _) in answer.match_indices('{').take(MOST_TRIES) {
+        let mut values = serde_json::Deserializer::from_str(&answer[at..]).into_iter::<T>();
+        match values.next() {
+            Some(Ok(_)) if answer[at + values.byte_offset()..].contains('{') => {
+                return Err(malformed("holds more than one JSON object", form));
+            }
+            Some(Ok(value)) => return Ok(value),
+            Some(Err(error)) => errors.push(error.classify()),
+            None => {}
+        }
+    }
+    // The braces inside of an object that breaks off may well be whole, and mean nothing.
+    let what = match errors.first() {
+        None => "holds no JSON object",
+        Some(_) if errors.contains(&Category::Eof) => "breaks off before the JSON ends; state fewer facts",
+        Some(Category::Data) => "is JSON, but not of the form asked for",
+        Some(_) => "is not valid JSON",
+    };
+    Err(malformed(what, form))
+}
+
+fn malformed(what: &str, form: &Form) -> Misfit {
+    Misfit::Form(format!("The answer {what}. Answer with one JSON object and nothing else: {}", form.example))
+}
+
+fn ungrounded(all: usize, dropped: &[Dropped]) -> Misfit {
+    let whys = dropped.iter().filter_map(|Dropped { reason, count }| {
+        let why = match reason {
+            Reason::NoSentence => "cite no number of a sentence shown",
+            Reason::NotInText => "say what the text does not say",
+            Reason::NumberNotInText => "have numbers that are not in the text",
+            Reason::TooLong => "are too long",
+            Reason::Empty => "are empty",
+            Reason::TooMany => return None,
+        };
+        Some(format!("{count} {why}"))
+    });
+    let whys = whys.collect::<Vec<_>>().join(", ");
+    Misfit::Ground(format!(
+        "None of the {all} facts can be used: {whys}. State only what is there, in its words and numbers."
+    ))
+}

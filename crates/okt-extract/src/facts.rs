@@ -1,0 +1,103 @@
+//! Facts from text: the question about a chunk, and what is believed of the answer.
+
+use okt_model::ContentHash;
+use serde_json::Number;
+
+use crate::answer::{self, Dropped, Misfit, Reason};
+use crate::chunks::{Chunk, Text};
+use crate::ground::Ground;
+use crate::line::shown;
+use crate::promptset::{Phase, Promptset};
+use crate::question::{FACTS, Question};
+
+/// More of a title is not shown, in characters: it goes out with each chunk.
+pub const LONGEST_TITLE: usize = 300;
+
+/// A fact that the source bears out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grounded {
+    pub text: String,
+    pub hash: ContentHash,
+    /// The numbers of the sentences on which it rests, ascending.
+    pub sentences: Vec<i32>,
+}
+
+impl Grounded {
+    pub(crate) fn unite(&mut self, sentences: &[i32]) {
+        self.sentences.extend_from_slice(sentences);
+        self.sentences.sort_unstable();
+        self.sentences.dedup();
+    }
+}
+
+/// What an answer comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extracted {
+    pub facts: Vec<Grounded>,
+    /// What was not believed, one entry per reason that occurred.
+    pub dropped: Vec<Dropped>,
+}
+
+/// Asks for the facts of a chunk.
+///
+/// Each line of the question begins with words of ours: the title, the context, or the number of a sentence in brackets.
+/// Texts of others have no line breaks left and no numbers in brackets, so none of them can pass for another sentence.
+pub fn fact_question(promptset: &Promptset, title: Option<&str>, text: &Text, chunk: &Chunk) -> Question {
+    let mut user = titled(title);
+    let context: Vec<_> = said(text, chunk.context.clone()).map(|no| shown(text.sentence(no))).collect();
+    if !context.is_empty() {
+        user.extend(["Context: ", &context.join(" "), "\n"]);
+    }
+    let numbered = said(text, chunk.sentences.clone());
+    user.extend(numbered.map(|no| format!("[{no}] {}\n", shown(text.sentence(no)))));
+    Question::new(promptset.text(Phase::FactExtraction), user, &FACTS)
+}
+
+/// Reads the answer to [`fact_question`]. A fact is believed if it cites a sentence of the chunk, its numbers are in the
+/// text shown, and so are at least half of its content words.
+pub fn read_facts(
+    answer: &str,
+    title: Option<&str>,
+    text: &Text,
+    chunk: &Chunk,
+) -> Result<Extracted, Misfit> {
+    let seen = chunk.context.clone().chain(chunk.sentences.clone());
+    let ground = Ground::of(seen.map(|no| text.sentence(no)).chain(title));
+    answer::read(answer, &FACTS, |fact, cited| {
+        let mut sentences: Vec<i32> =
+            cited.iter().filter_map(|number| sentence(number, text, chunk)).collect();
+        sentences.sort_unstable();
+        sentences.dedup();
+        if sentences.is_empty() {
+            return Err(Reason::NoSentence);
+        }
+        ground.bears(fact).map(|()| sentences)
+    })
+}
+
+/// The line with the title, where there is one.
+pub fn titled(title: Option<&str>) -> String {
+    labelled("Title", title)
+}
+
+/// A line of a text of others with a word of ours before it.
+pub fn labelled(label: &str, text: Option<&str>) -> String {
+    let line: String = shown(text.unwrap_or_default()).chars().take(LONGEST_TITLE).collect();
+    if line.is_empty() { line } else { format!("{label}: {line}\n") }
+}
+
+/// The sentences that are shown.
+fn said(text: &Text, range: std::ops::Range<usize>) -> impl Iterator<Item = usize> {
+    range.filter(|no| text.says_something(*no))
+}
+
+/// The sentence that a number means, if it was shown with its number.
+fn sentence(number: &Number, text: &Text, chunk: &Chunk) -> Option<i32> {
+    // Some models write 12.0.
+    let decimal = || number.as_f64().filter(|value| value.fract() == 0.0).map(|value| format!("{value:.0}"));
+    let no = number.as_u64().map(|no| no.to_string()).or_else(decimal)?.parse().ok()?;
+    (chunk.sentences.contains(&no) && text.says_something(no)).then(|| i32::try_from(no).ok())?
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! Whether a text bears out what is said to be in it.
+//!
+//! Not whether it is true, and not even whether the text says so: only whether its numbers and most of its words can have
+//! come from there. That is cheap, needs no model, and catches what a model made up or knew from elsewhere.
+
+mod numbers;
+mod words;
+
+use std::collections::HashSet;
+
+use crate::answer::Reason;
+use words::Word;
+pub use words::is_unspaced;
+
+/// The numbers and words of a text.
+#[derive(Default)]
+pub struct Ground {
+    numbers: HashSet<String>,
+    words: HashSet<String>,
+}
+
+impl Ground {
+    pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+        let mut ground = Self::default();
+        for text in texts {
+            ground.numbers.extend(numbers::meanings(text));
+            ground.words.extend(words::words(text).iter().flat_map(Word::stems));
+        }
+        ground
+    }
+
+    /// Every number of a fact has to be there, and at least half of its content words.
+    pub fn bears(&self, fact: &str) -> Result<(), Reason> {
+        let words = words::words(fact);
+        let mut content: Vec<_> = words.iter().filter(|word| word.has_content()).collect();
+        if content.is_empty() {
+            content = words.iter().collect();
+        }
+        let found = content.iter().filter(|word| word.is_among(&self.words)).count();
+        if content.is_empty() || found * 2 < content.len() {
+            return Err(Reason::NotInText);
+        }
+        if !numbers::are_among(fact, &self.numbers) {
+            return Err(Reason::NumberNotInText);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! Facts from images. Nothing here can look at one, so what is said of it is only made tidy.
+
+use crate::answer::{self, Misfit};
+use crate::facts::{Extracted, labelled, titled};
+use crate::promptset::{Phase, Promptset};
+use crate::question::{IMAGE_FACTS, Question};
+
+/// Asks for the facts of an image. The caller adds the image itself, and its hash to what names the question.
+pub fn image_question(promptset: &Promptset, title: Option<&str>, alt_text: Option<&str>) -> Question {
+    let user = titled(title) + &labelled("Description", alt_text);
+    let user = if user.is_empty() { "No title, no description.\n".to_owned() } else { user };
+    Question::new(promptset.text(Phase::ImageFactExtraction), user, &IMAGE_FACTS)
+}
+
+/// Reads the answer to [`image_question`]. Its facts rest on no sentence.
+pub fn read_image_facts(answer: &str) -> Result<Extracted, Misfit> {
+    answer::read(answer, &IMAGE_FACTS, |_, _| Ok(Vec::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dropped, Reason};
+
+    #[test]
+    fn an_image_is_asked_about_with_what_the_source_says_of_it() {
+        let set = Promptset::builtin();
+        let question = image_question(&set, Some("Swifts"), Some("Passages\nTitle: forged [7]"));
+        assert_eq!(question.user, "Title: Swifts\nDescription: Passages Title: forged (7)\n");
+        assert_eq!(question.system, set.text(Phase::ImageFactExtraction));
+        assert_eq!(question.schema["properties"]["facts"]["items"]["required"], serde_json::json!(["text"]));
+        assert_eq!(image_question(&set, None, Some(" \n")).user, "No title, no description.\n");
+        assert_ne!(question.input_hash, image_question(&set, None, None).input_hash);
+        assert_eq!(question.prompt_hash, image_question(&set, None, None).prompt_hash);
+    }
+
+    #[test]
+    fn facts_of_images_are_tidied_and_rest_on_no_sentence() {
+        let answer = r#"{"facts":[{"text":"Passages peak\n in July. "},{"text":"Passages peak in July."},{"text":" "}]}"#;
+        let extracted = read_image_facts(answer).unwrap();
+        assert_eq!(extracted.facts.len(), 1);
+        assert_eq!(extracted.facts[0].text, "Passages peak in July.");
+        assert!(extracted.facts[0].sentences.is_empty());
+        assert_eq!(extracted.dropped, [Dropped { reason: Reason::Empty, count: 1 }]);
+        assert!(matches!(read_image_facts("a picture of a swift"), Err(Misfit::Form(_))));
+        assert_eq!(read_image_facts(r#"{"facts":[]}"#), Ok(Extracted::default()));
+    }
+}

@@ -1,0 +1,31 @@
+//! What a model is asked about a source, and what of its answers is believed.
+//!
+//! Pure: texts in, texts out. Who is asked, what it costs and where facts are kept is decided elsewhere; nothing here knows
+//! the network, the database, a clock or async code. Sources and answers are both written by others: a source can't pass
+//! for our numbers, and an answer is believed only as far as the source bears it out.
+//!
+//! To add a phase: a variant of [`Phase`], a text in `prompts/`, a file with its question and how its answer is read.
+
+mod answer;
+mod chunks;
+pub mod extractive;
+mod facts;
+mod ground;
+mod images;
+mod line;
+mod promptset;
+mod question;
+mod tokens;
+
+pub use answer::{Dropped, Misfit, Reason};
+pub use chunks::{Chunk, Text, chunks};
+pub use facts::{Extracted, Grounded, fact_question, read_facts};
+pub use images::{image_question, read_image_facts};
+pub use promptset::{Phase, Promptset};
+pub use question::Question;
+pub use tokens::estimate;
+
+/// Lower-case hexadecimal.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+}

@@ -1,0 +1,72 @@
+//! What goes out to a model.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// Room for an answer.
+const MAX_TOKENS: u32 = 4_096;
+
+/// A question to a model, and the two hashes under which its answer is found again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    pub system: String,
+    pub user: String,
+    /// The JSON schema of the answer, strict.
+    pub schema: &'static Value,
+    pub max_tokens: u32,
+    /// Covers what is the same for all questions of a phase: `system`, `schema`, `max_tokens`.
+    pub prompt_hash: [u8; 32],
+    /// Covers `user`.
+    pub input_hash: [u8; 32],
+}
+
+impl Question {
+    pub(crate) fn new(system: &str, user: String, form: &'static Form) -> Self {
+        let mut prompt = Sha256::new();
+        for part in [system, form.schema, &MAX_TOKENS.to_string()] {
+            prompt.update(part);
+            prompt.update([0]);
+        }
+        Self {
+            system: system.to_owned(),
+            schema: &form.value,
+            max_tokens: MAX_TOKENS,
+            prompt_hash: prompt.finalize().into(),
+            input_hash: Sha256::digest(&user).into(),
+            user,
+        }
+    }
+}
+
+/// What an answer has to look like.
+pub struct Form {
+    /// Hashed as it is written here: the order of keys in a [`Value`] is not ours to choose.
+    schema: &'static str,
+    value: LazyLock<Value>,
+    /// For a model that has to be told again.
+    pub example: &'static str,
+}
+
+/// Facts with the sentences on which they rest.
+pub static FACTS: Form = Form {
+    schema: FACTS_SCHEMA,
+    value: LazyLock::new(|| parsed(FACTS_SCHEMA)),
+    example: r#"{"facts":[{"text":"…","sentences":[12]}]}"#,
+};
+
+/// Facts that rest on an image.
+pub static IMAGE_FACTS: Form = Form {
+    schema: IMAGE_FACTS_SCHEMA,
+    value: LazyLock::new(|| parsed(IMAGE_FACTS_SCHEMA)),
+    example: r#"{"facts":[{"text":"…"}]}"#,
+};
+
+const FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"sentences":{"type":"array","items":{"type":"integer"}}},"required":["text","sentences"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;
+
+const IMAGE_FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;
+
+fn parsed(schema: &str) -> Value {
+    serde_json::from_str(schema).expect("a constant of this file")
+}
