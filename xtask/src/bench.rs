@@ -4,13 +4,15 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-const PROGRAMS: &[&str] = &["okt-bench", "okt-bench-queue", "okt-bench-repositories"];
+const PROGRAMS: &[&str] = &["okt-bench", "okt-bench-queue", "okt-bench-repositories", "okt-bench-pipeline"];
+/// What they start.
+const HELPERS: &[&str] = &["okt-test-model"];
 
 pub fn run() -> anyhow::Result<()> {
     // These alone: optimising a whole program is slow, and nobody measures the others.
     let mut build = Command::new("cargo");
     build.args(["build", "--release", "--locked", "-p", "okt-cli", "-p", "okt-testkit", "--bin", "okt"]);
-    build.args(PROGRAMS.iter().flat_map(|program| ["--bin", program]));
+    build.args(PROGRAMS.iter().chain(HELPERS).flat_map(|program| ["--bin", program]));
     ensure!(build.status().context("can't run cargo")?.success(), "the build failed");
     // Beside this program's own folder, wherever builds go here.
     let own = std::env::current_exe()?;

@@ -4,12 +4,14 @@
 //! and a line with its guard in `table.rs`.
 
 mod admin;
+mod ai_usage;
 mod api;
 mod api_keys;
 mod audit;
 mod auth;
 mod contexts;
 mod docs;
+mod facts;
 mod health;
 mod idempotency;
 mod jobs;
@@ -18,10 +20,12 @@ mod metrics;
 mod oauth;
 mod openapi;
 mod presets;
+mod promptsets;
 mod registry;
 mod repositories;
 mod settings;
 mod sign_in;
+mod source_estimates;
 mod source_files;
 mod source_import;
 mod source_providers;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use okt_app::{SeenSettings, SettingsChange};
+use okt_app::{SeenSettings, SettingsChange, UsedPromptset};
 use okt_config::{ResolutionProvider, SearchProvider};
 use okt_http::{Json, Problem};
 use okt_model::{Action, Error, Object, Permission, Stages};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::Api;
@@ -111,8 +111,18 @@ pub struct RegistryChange {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromptsetsChange {
-    /// SHA-256, in hexadecimal digits; empty accepts all.
-    accepted_promptset_hashes: Vec<String>,
+    /// SHA-256, in hexadecimal digits; empty accepts all. Left out: as it is.
+    accepted_promptset_hashes: Option<Vec<String>>,
+    /// The promptset that sources are taken apart with from now on; null is the built-in one. Left out: as it is.
+    #[serde(default, deserialize_with = "used")]
+    #[schema(value_type = Option<String>)]
+    promptset_hash: UsedPromptset,
+}
+
+/// Null is something else than nothing.
+fn used<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UsedPromptset, D::Error> {
+    let hash: Option<String> = Option::deserialize(deserializer)?;
+    Ok(hash.map_or(UsedPromptset::BuiltIn, UsedPromptset::Other))
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -195,7 +205,8 @@ pub async fn promptsets(
     origin: Caught,
     Json(body): Json<PromptsetsChange>,
 ) -> Result<Json<SettingsView>, Problem> {
-    let change = SettingsChange::AcceptedPromptsets(body.accepted_promptset_hashes);
+    let PromptsetsChange { accepted_promptset_hashes: accepted, promptset_hash: used } = body;
+    let change = SettingsChange::Promptsets { accepted, used };
     changed(&api, &repository, origin, change).await
 }
 
@@ -259,7 +270,7 @@ impl From<SeenSettings> for SettingsView {
                 allowed_models: settings.allowed_models,
             },
             accepted_promptset_hashes: settings.accepted_promptset_hashes,
-            promptset_hash: None,
+            promptset_hash: settings.promptset_hash.map(|hash| hash.to_string()),
             budget: BudgetView { monthly_usd: settings.monthly_usd, on_exceed: "pause" },
             stages: StagesView {
                 refinement: stages.refinement,

@@ -5,7 +5,7 @@ use axum::response::Response;
 use chrono::NaiveDate;
 use okt_app::{FoundSource, ProviderInfo};
 use okt_http::{Json, Path, Problem};
-use okt_model::{Action, Error, Locator, Object, Permission};
+use okt_model::{Action, EXTRACTIVE_MODEL, Error, Locator, Object, Permission};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -57,8 +57,9 @@ struct ChunkingProvider {
 struct ModelProvider {
     #[schema(example = "model")]
     id: &'static str,
-    /// The model that is asked; empty when the stage is off.
+    /// The model that is asked; empty when none is. `extractive` asks none: it takes sentences that stand on their own.
     model: String,
+    /// Whether it is the one that is used.
     configured: bool,
 }
 
@@ -167,7 +168,18 @@ pub async fn decomposition(State(api): State<Api>, _: Scope) -> Json<Decompositi
     let (chunk_size, chunk_overlap) = (chunking.chunk_size, chunking.chunk_overlap);
     Json(DecompositionProviders {
         chunking: vec![ChunkingProvider { id: "sentences", chunk_size, chunk_overlap }],
-        fact_extraction: vec![ModelProvider { id: "model", configured: !model.is_empty(), model }],
+        fact_extraction: vec![
+            ModelProvider {
+                id: "model",
+                configured: !model.is_empty() && model != EXTRACTIVE_MODEL,
+                model: if model == EXTRACTIVE_MODEL { String::new() } else { model.clone() },
+            },
+            ModelProvider {
+                id: "extractive",
+                configured: model == EXTRACTIVE_MODEL,
+                model: EXTRACTIVE_MODEL.to_owned(),
+            },
+        ],
     })
 }
 

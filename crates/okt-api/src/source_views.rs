@@ -1,8 +1,10 @@
 //! Sources as they are shown.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, NaiveDate, Utc};
 use okt_app::SeenSource;
-use okt_model::{BlobHash, Error, Source, SourceImage};
+use okt_model::{BlobHash, Error, Extraction, ImageId, Source, SourceImage};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
@@ -25,6 +27,9 @@ pub struct SourceRow {
     /// Why it failed; null otherwise.
     #[schema(required)]
     failure: Option<FailureView>,
+    /// Why it does not go on although nothing failed: `budget` or `rate_limit`; null otherwise.
+    #[schema(required)]
+    waiting_for: Option<String>,
     /// `html`, `pdf`, `text` or `markdown`, once it has been read.
     #[schema(required, example = "pdf")]
     kind: Option<String>,
@@ -83,6 +88,9 @@ pub struct SourceView {
     #[schema(required)]
     sha256: Option<String>,
     images: Vec<ImageView>,
+    /// What came of looking for facts; null until somebody did.
+    #[schema(required)]
+    extraction: Option<ExtractionView>,
     /// How it was tried to get hold of it, in order.
     fetch_attempts: Vec<AttemptView>,
 }
@@ -99,6 +107,48 @@ struct FailureView {
     message: String,
     /// Whether the same may go well another time.
     retryable: bool,
+}
+
+/// What came of looking for facts in a source.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Extraction)]
+struct ExtractionView {
+    /// Who was asked. `builtin-extractive-1` is no model: it takes sentences as they are.
+    #[schema(example = "builtin-extractive-1")]
+    model: String,
+    promptset_hash: String,
+    chunks: u32,
+    images: u32,
+    /// Chunks and images that gave nothing that could be used.
+    failed: u32,
+    /// The first 20 of them.
+    failures: Vec<ChunkFailureView>,
+    /// What a model said and the text does not bear out, by why it was left out.
+    dropped: BTreeMap<String, u32>,
+    sentences: u32,
+    cited_sentences: u32,
+    /// The share of sentences that some fact rests on; `GET …/references?cited=false` lists the others.
+    #[schema(example = 0.8)]
+    coverage: f64,
+}
+
+/// A part of a source that gave nothing that could be used. A retry asks for it alone.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ChunkFailure)]
+struct ChunkFailureView {
+    #[schema(required)]
+    chunk_index: Option<u32>,
+    #[schema(required)]
+    image_id: Option<Uuid>,
+    #[schema(required)]
+    first_sentence: Option<u32>,
+    #[schema(required)]
+    last_sentence: Option<u32>,
+    /// Stable, for programs: `misfit`, `truncated`, `filtered`, `refused`, `unanswered`, `image_missing`, or why the whole source
+    /// was given up (`model_refused`, `max_cost_reached`).
+    #[schema(example = "truncated")]
+    code: String,
+    message: String,
 }
 
 /// What a source has cost so far.
@@ -161,6 +211,7 @@ impl From<Source> for SourceRow {
                 message: failure.message,
                 retryable: failure.retryable,
             }),
+            waiting_for: source.waiting_for,
             kind: source.kind,
             content_type: source.content_type,
             parsed_title: source.title,
@@ -211,6 +262,7 @@ impl TryFrom<SeenSource> for SourceView {
         };
         Ok(Self {
             fetch_attempts: attempts.collect(),
+            extraction: source.extraction.take().map(ExtractionView::from),
             row: source.into(),
             parsed_text: text,
             parsed_markdown: markdown,
@@ -220,6 +272,31 @@ impl TryFrom<SeenSource> for SourceView {
             sha256,
             images: images.into_iter().map(ImageView::from).collect(),
         })
+    }
+}
+
+impl From<Extraction> for ExtractionView {
+    fn from(found: Extraction) -> Self {
+        let failures = found.failures.into_iter().map(|failure| ChunkFailureView {
+            chunk_index: failure.chunk,
+            image_id: failure.image.map(ImageId::uuid),
+            first_sentence: failure.first_sentence,
+            last_sentence: failure.last_sentence,
+            code: failure.code,
+            message: failure.message,
+        });
+        Self {
+            model: found.model,
+            promptset_hash: found.promptset_hash,
+            chunks: found.chunks,
+            images: found.images,
+            failed: found.failed,
+            failures: failures.collect(),
+            dropped: found.dropped,
+            sentences: found.sentences,
+            cited_sentences: found.cited_sentences,
+            coverage: f64::from(found.cited_sentences) / f64::from(found.sentences.max(1)),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::NaiveDate;
 use http::{HeaderName, StatusCode, header};
-use okt_app::{Accepted, Sentence, SourceRequest};
+use okt_app::{Accepted, Resting, Sentence, SourceRequest};
 use okt_http::{Json, Page, PageRequest, Path, Problem, Query};
 use okt_model::{
     Action, Error, Locator, Object, Permission, RepositoryId, SourceFilter, SourceId, SourceStatus,
@@ -113,6 +113,15 @@ pub struct Reference {
 struct ReferencedFact {
     fact_id: Uuid,
     text: String,
+    /// Who put it into words.
+    model: String,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ReferenceQuery {
+    /// `true` for sentences that some fact rests on, `false` for those that none does.
+    cited: Option<bool>,
 }
 
 /// The sources of a repository.
@@ -217,18 +226,20 @@ pub async fn retry(
 
 /// The sentences of a source, each with the facts that rest on it.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/sources/{sourceID}/references", tag = "Sources",
-    params(("repoID" = String, Path, description = "Its id or its slug"), ("sourceID" = Uuid, Path), PageRequest),
+    params(("repoID" = String, Path, description = "Its id or its slug"), ("sourceID" = Uuid, Path), ReferenceQuery,
+           PageRequest),
     responses((status = 200, body = Page<Reference>, description = "In the order of the text")))]
 pub async fn references(
     State(api): State<Api>,
     repository: Repository,
     Path(path): Path<SourcePath>,
+    Query(query): Query<ReferenceQuery>,
     page: PageRequest,
 ) -> Result<Page<Reference>, Problem> {
     let after: Option<usize> = page.after()?;
     let from = after.map_or(0, |after| after.saturating_add(1));
     let rows = usize::try_from(page.rows()).unwrap_or(usize::MAX);
-    let found = api.app.list_sentences(&repository.0, path.source.into(), from, rows).await?;
+    let found = api.app.list_sentences(&repository.0, path.source.into(), query.cited, from, rows).await?;
     page.page(found.into_iter().map(Reference::from).collect(), |row| row.sentence_index)
 }
 
@@ -316,7 +327,13 @@ impl From<Sentence> for Reference {
             end: sentence.end,
             text: sentence.text,
             page: sentence.page,
-            facts: Vec::new(),
+            facts: sentence.facts.into_iter().map(ReferencedFact::from).collect(),
         }
+    }
+}
+
+impl From<Resting> for ReferencedFact {
+    fn from(fact: Resting) -> Self {
+        Self { fact_id: fact.id.uuid(), text: fact.text, model: fact.model }
     }
 }

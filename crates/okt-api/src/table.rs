@@ -4,15 +4,19 @@ use okt_http::Guard::{Authenticated, Needs, Probe, Public, Session};
 use okt_http::{Routes, route};
 use okt_model::{Action, Object, Permission};
 
+use crate::ai_usage::AI_USAGE_READ;
+use crate::facts::{FACT_READ, FACT_UPDATE};
 use crate::jobs::{JOB_CANCEL, JOB_READ};
 use crate::members::{MEMBER_MANAGE, MEMBER_READ};
+use crate::promptsets::{PROMPTSET_READ, PROMPTSET_WRITE};
 use crate::repositories::{REPOSITORY_DELETE, REPOSITORY_READ, REPOSITORY_UPDATE, REPOSITORY_WRITE};
 use crate::settings::REPOSITORY_MANAGE;
 use crate::source_providers::{DECOMPOSITION_READ, SOURCE_PROVIDER_EXECUTE, SOURCE_PROVIDER_READ};
 use crate::sources::{SOURCE_DELETE, SOURCE_READ, SOURCE_UPDATE, SOURCE_WRITE};
 use crate::{
-    Api, admin, api_keys, audit, auth, contexts, docs, health, jobs, members, metrics, oauth, once, openapi,
-    presets, registry, repositories, settings, source_files, source_import, source_providers, sources, users,
+    Api, admin, ai_usage, api_keys, audit, auth, contexts, docs, facts, health, jobs, members, metrics,
+    oauth, once, openapi, presets, promptsets, registry, repositories, settings, source_estimates,
+    source_files, source_import, source_providers, sources, users,
 };
 
 const AUDIT_READ: Permission = Permission::new(Object::Audit, Action::Read);
@@ -66,6 +70,10 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(Needs(SOURCE_PROVIDER_EXECUTE), route!(source_providers::classify))
         .at(Needs(SOURCE_PROVIDER_EXECUTE), once(&api.app, route!(source_providers::retrieve)))
         .at(Needs(SOURCE_PROVIDER_EXECUTE), route!(source_providers::search))
+        .at(Needs(AI_USAGE_READ), route!(ai_usage::show))
+        .at(Needs(PROMPTSET_READ), route!(promptsets::list))
+        .at(Needs(PROMPTSET_WRITE), once(&api.app, route!(promptsets::create)))
+        .at(Needs(PROMPTSET_READ), route!(promptsets::show))
         .at(Public, route!(presets::list))
         .at(Authenticated, route!(repositories::list))
         .at(Needs(REPOSITORY_WRITE), once(&api.app, route!(repositories::create)))
@@ -94,13 +102,20 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(Needs(SOURCE_WRITE), once(&api.app, route!(sources::create)))
         .at_streaming(Needs(SOURCE_WRITE), route!(source_files::upload))
         .at_streaming(Needs(SOURCE_WRITE), route!(source_import::import))
+        .at(Needs(SOURCE_WRITE), route!(source_estimates::estimate))
         .at(Needs(SOURCE_READ), route!(sources::show))
         .at(Needs(SOURCE_DELETE), route!(sources::delete))
         .at(Needs(SOURCE_UPDATE), once(&api.app, route!(sources::process)))
         .at(Needs(SOURCE_UPDATE), once(&api.app, route!(sources::retry)))
+        .at(Needs(SOURCE_READ), route!(facts::list_of_source))
         .at(Needs(SOURCE_READ), route!(sources::references))
         .at(Needs(SOURCE_READ), route!(source_files::image))
         .at(Needs(SOURCE_READ), route!(source_files::body))
+        .at(Needs(FACT_READ), route!(facts::list))
+        .at(Needs(FACT_READ), route!(facts::show))
+        .at(Needs(FACT_UPDATE), route!(facts::judge))
+        .at(Needs(FACT_READ), route!(facts::concepts))
+        .at(Needs(AI_USAGE_READ), route!(ai_usage::show_in))
         .at(Needs(JOB_READ), route!(jobs::list_in))
         .at(Needs(JOB_READ), route!(jobs::stats_in))
         .at(Needs(JOB_READ), route!(jobs::show_in))

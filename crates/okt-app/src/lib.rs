@@ -7,6 +7,8 @@ mod api_keys;
 mod audit;
 mod bootstrap;
 mod contexts;
+mod estimates;
+mod facts;
 mod health;
 mod idempotency;
 mod job_events;
@@ -14,6 +16,7 @@ mod jobs;
 mod members;
 mod moves;
 pub mod oauth;
+mod promptsets;
 mod references;
 mod repositories;
 mod request;
@@ -22,6 +25,7 @@ mod seal;
 mod search;
 mod settings;
 mod sources;
+mod usage;
 
 use std::sync::Arc;
 
@@ -37,18 +41,22 @@ use crate::seal::Seal;
 
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
 pub use api_keys::KeyRequest;
+pub use estimates::{Estimate, SourceEstimate};
+pub use facts::SeenFact;
 pub use health::Check;
 pub use idempotency::{Answer, Claimed, Once};
 pub use job_events::{JobEvent, JobWatch};
 pub use jobs::{JobScope, JobStats, KindStats};
 pub use members::Whom;
 pub use moves::{LEFT_BEHIND_FOR, Moved};
+pub use okt_store::facts::Resting;
+pub use promptsets::SeenPromptset;
 pub use references::{ImportOutcome, Imported};
 pub use repositories::{RepositoryRequest, SeenRepository};
 pub use request::Origin;
 pub use roles::DomainPermissions;
 pub use search::{FoundSource, FoundSources, ProviderInfo};
-pub use settings::{SeenSettings, SettingsChange};
+pub use settings::{SeenSettings, SettingsChange, UsedPromptset};
 pub use sources::{Accepted, SeenSource, Sentence, SourceContents, SourceRequest, Upload};
 
 /// How many documents of clients are read at once.

@@ -2,8 +2,10 @@
 
 use okt_auth::RepoScope;
 use okt_config::{ResolutionProvider, SearchProvider};
-use okt_model::{Context, Error, PushLevel, RepositorySettings, Result, Stages};
-use okt_store::{contexts, repository_settings};
+use okt_extract::Promptset;
+use okt_model::{ContentHash, Context, Error, PushLevel, RepositorySettings, Result, Stages, Waiting};
+use okt_queue::jobs;
+use okt_store::{contexts, promptsets, repository_settings};
 
 use crate::{App, Origin};
 
@@ -17,12 +19,33 @@ pub struct SeenSettings {
     pub stages: Stages<bool>,
 }
 
+/// Which promptset a repository is to use.
+#[derive(Clone, Debug, Default)]
+pub enum UsedPromptset {
+    #[default]
+    AsItIs,
+    BuiltIn,
+    /// By its hash.
+    Other(String),
+}
+
 /// A part of the settings that is to be changed.
 pub enum SettingsChange {
-    Provider { id: String, enabled: bool },
+    Provider {
+        id: String,
+        enabled: bool,
+    },
     AutoContribute(bool),
-    Registry { id: Option<String>, push_level: Option<String>, allowed_models: Option<Vec<String>> },
-    AcceptedPromptsets(Vec<String>),
+    Registry {
+        id: Option<String>,
+        push_level: Option<String>,
+        allowed_models: Option<Vec<String>>,
+    },
+    /// What is taken from a registry, where that is to change, and what is used here.
+    Promptsets {
+        accepted: Option<Vec<String>>,
+        used: UsedPromptset,
+    },
     Budget(Option<f64>),
     Stages(Stages),
 }
@@ -33,7 +56,7 @@ impl SettingsChange {
             Self::Provider { .. } => "providers",
             Self::AutoContribute(_) => "auto_contribute",
             Self::Registry { .. } => "registry",
-            Self::AcceptedPromptsets(_) => "promptsets",
+            Self::Promptsets { .. } => "promptsets",
             Self::Budget(_) => "budget",
             Self::Stages(_) => "stages",
         }
@@ -58,10 +81,19 @@ impl App {
         let mut tx = self.databases().begin_system().await?;
         let settings = repository_settings::lock(&mut tx, scope.repository()).await?;
         let mut settings = settings.ok_or(Error::NotFound("repository"))?;
+        let wakes = matches!(change, SettingsChange::Budget(_));
         self.apply(&mut settings, change)?;
+        if let Some(hash) = settings.promptset_hash
+            && promptsets::find(&mut tx, hash).await?.is_none()
+        {
+            return Err(Error::invalid("promptset_hash", "no promptset of this installation has this hash"));
+        }
         repository_settings::update(&mut tx, scope.repository(), &settings).await?;
         self.record_change(&mut tx, origin, scope, "settings.changed", name).await?;
         tx.commit().await?;
+        if wakes {
+            jobs::wake(self.databases(), scope.repository(), Waiting::Budget).await?;
+        }
         self.seen_settings(scope, settings).await
     }
 
@@ -79,8 +111,18 @@ impl App {
                 settings.registry_id = id;
                 settings.allowed_models = allowed_models.map(checked_models).transpose()?;
             }
-            SettingsChange::AcceptedPromptsets(hashes) => {
-                settings.accepted_promptset_hashes = checked_hashes(hashes)?;
+            SettingsChange::Promptsets { accepted, used } => {
+                if let Some(hashes) = accepted {
+                    settings.accepted_promptset_hashes = checked_hashes(hashes)?;
+                }
+                match used {
+                    UsedPromptset::AsItIs => {}
+                    UsedPromptset::BuiltIn => settings.promptset_hash = None,
+                    UsedPromptset::Other(hash) if hash == Promptset::builtin().hash() => {
+                        settings.promptset_hash = None;
+                    }
+                    UsedPromptset::Other(hash) => settings.promptset_hash = Some(checked_hash(&hash)?),
+                }
             }
             SettingsChange::Budget(monthly_usd) => {
                 if monthly_usd.is_some_and(|usd| !(0.0..=1e9).contains(&usd)) {
@@ -171,4 +213,9 @@ fn checked_hashes(hashes: Vec<String>) -> Result<Vec<String>> {
     hashes.sort();
     hashes.dedup();
     Ok(hashes)
+}
+
+fn checked_hash(hash: &str) -> Result<ContentHash> {
+    hash.parse()
+        .map_err(|_| Error::invalid("promptset_hash", "must be 64 lower-case hexadecimal digits, or null"))
 }

@@ -1,15 +1,17 @@
 //! Sources: adding, seeing, bringing on and removing them.
 
 use okt_auth::RepoScope;
+use okt_extract::Text;
 use okt_model::{
     Blob, Error, ImageId, JobId, Locator, ResourceType, Result, RetrieveSource, Source, SourceDecomposition,
     SourceFile, SourceFilter, SourceId, SourceImage, SourceStatus, SourceText, upload_url,
 };
 use okt_queue::jobs::{self, Whose};
 use okt_store::blobs::{Incoming, Reading};
+use okt_store::facts::Resting;
 use okt_store::outbox::{self, When};
 use okt_store::sources::{self, NewSource};
-use okt_store::{Tx, counters, source_images, source_texts};
+use okt_store::{Tx, counters, facts, source_images, source_texts};
 
 use crate::{App, Origin};
 
@@ -58,6 +60,8 @@ pub struct Sentence {
     pub text: String,
     /// For PDFs.
     pub page: Option<u32>,
+    /// What rests on it.
+    pub facts: Vec<Resting>,
 }
 
 /// What goes with a source.
@@ -154,11 +158,12 @@ impl App {
         Ok(SeenSource { source, text, images })
     }
 
-    /// The sentences of a source from this one on.
+    /// The sentences of a source from this one on: all, those that some fact rests on, or those that none does.
     pub async fn list_sentences(
         &self,
         scope: &RepoScope,
         id: SourceId,
+        cited: Option<bool>,
         from: usize,
         limit: usize,
     ) -> Result<Vec<Sentence>> {
@@ -166,8 +171,18 @@ impl App {
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         sources::find(&mut tx, repository, id).await?.ok_or(Error::NotFound("source"))?;
         let text = source_texts::find(&mut tx, repository, id).await?.unwrap_or_default();
+        let wanted: Vec<usize> = match cited {
+            None => (from..text.sentences.len()).take(limit).collect(),
+            Some(cited) => {
+                let rested_on = facts::list_cited(&mut tx, repository, id).await?;
+                let is = |index: &usize| i32::try_from(*index).is_ok_and(|index| rested_on.contains(&index));
+                (from..text.sentences.len()).filter(|index| is(index) == cited).take(limit).collect()
+            }
+        };
+        let indexes: Vec<i32> = wanted.iter().filter_map(|index| i32::try_from(*index).ok()).collect();
+        let resting = facts::list_resting(&mut tx, repository, id, &indexes).await?;
         tx.commit().await?;
-        sentences_of(&text, from, limit)
+        sentences_of(&text, &wanted, &resting)
     }
 
     /// The original of a source, or an image of it: where it is, and what it is.
@@ -242,12 +257,11 @@ impl App {
     /// What [`Self::delete_source`] would take away.
     pub async fn source_contents(&self, scope: &RepoScope, id: SourceId) -> Result<SourceContents> {
         let seen = self.find_source(scope, id).await?;
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        let facts = facts::count_alone(&mut tx, scope.repository(), id).await?;
+        tx.commit().await?;
         let files = seen.images.iter().filter_map(|image| image.blob).chain(seen.source.body);
-        Ok(SourceContents {
-            facts: seen.source.fact_count,
-            images: seen.images.len(),
-            bytes: files.map(|blob| blob.size).sum(),
-        })
+        Ok(SourceContents { facts, images: seen.images.len(), bytes: files.map(|blob| blob.size).sum() })
     }
 
     /// Removes a source with what only it supports.
@@ -321,21 +335,23 @@ async fn decompose(tx: &mut Tx, scope: &RepoScope, id: SourceId) -> Result<JobId
     Ok(job)
 }
 
-fn sentences_of(text: &SourceText, from: usize, limit: usize) -> Result<Vec<Sentence>> {
+fn sentences_of(text: &SourceText, wanted: &[usize], resting: &[Resting]) -> Result<Vec<Sentence>> {
     let pages = pages_of(text.boxes.as_deref())?;
-    let mut at = text.text.char_indices().map(|(at, _)| at).chain([text.text.len()]).enumerate();
-    let mut byte_of = |code_point: i32| {
-        let wanted = usize::try_from(code_point).unwrap_or(0);
-        at.find(|(count, _)| *count >= wanted).map(|(_, at)| at)
-    };
-    let mut found = Vec::new();
-    for (index, (start, end)) in text.sentences.iter().copied().enumerate().skip(from).take(limit) {
-        // They are in order, so the text is walked once.
-        let (Some(first), Some(last)) = (byte_of(start), byte_of(end)) else { break };
-        let sentence = text.text.get(first..last).unwrap_or_default().to_owned();
-        found.push(Sentence { index, start, end, text: sentence, page: pages.get(index).copied().flatten() });
-    }
-    Ok(found)
+    let cut = Text::new(&text.text, &text.sentences);
+    let found = wanted.iter().filter_map(|&index| {
+        let (start, end) = text.sentences.get(index).copied()?;
+        let rests =
+            |fact: &&Resting| fact.sentences.iter().any(|sentence| usize::try_from(*sentence) == Ok(index));
+        Some(Sentence {
+            index,
+            start,
+            end,
+            text: cut.sentence(index).to_owned(),
+            page: pages.get(index).copied().flatten(),
+            facts: resting.iter().filter(rests).cloned().collect(),
+        })
+    });
+    Ok(found.collect())
 }
 
 /// On which page each sentence begins.
@@ -374,10 +390,10 @@ mod tests {
             boxes: Some("[[1,0,0,1,1],[2,0,0,1,1,3,0,0,1,1],[]]".to_owned()),
             ..SourceText::default()
         };
-        let all: Vec<_> = sentences_of(&text, 0, 10).unwrap();
+        let all: Vec<_> = sentences_of(&text, &[0, 1, 2], &[]).unwrap();
         let texts: Vec<_> = all.iter().map(|sentence| (&*sentence.text, sentence.page)).collect();
         assert_eq!(texts, [("Bienen fliegen.", Some(1)), ("Öfter 🐝.", Some(2)), ("蜂。", None)]);
-        assert_eq!(sentences_of(&text, 1, 1).unwrap()[0].text, "Öfter 🐝.");
-        assert!(sentences_of(&text, 7, 10).unwrap().is_empty());
+        assert_eq!(sentences_of(&text, &[1], &[]).unwrap()[0].text, "Öfter 🐝.");
+        assert!(sentences_of(&text, &[7], &[]).unwrap().is_empty());
     }
 }

@@ -16,7 +16,7 @@ use crate::question::Form;
 /// No more facts are taken from one answer; 2,000 characters do not hold that many.
 const MOST_FACTS: usize = 200;
 /// In characters.
-const LONGEST_FACT: usize = 1_000;
+pub const LONGEST_FACT: usize = 1_000;
 /// Braces in prose before the object that are tried.
 const MOST_TRIES: usize = 16;
 

@@ -19,7 +19,7 @@ use lists::Lists;
 use wording::Wording;
 
 /// What stands where the name of a model stands. Raise the number when a rule or a list changes.
-pub const MODEL: &str = "builtin-extractive-1";
+pub const MODEL: &str = okt_model::EXTRACTIVE_MODEL;
 
 /// What stands where the hash of a promptset stands: the SHA-256 (hexadecimal) of [`MODEL`].
 pub fn promptset_hash() -> String {

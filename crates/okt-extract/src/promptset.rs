@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use okt_model::StoredPromptset;
 use sha2::{Digest, Sha256};
 
 use crate::hex;
@@ -79,6 +80,16 @@ impl Promptset {
             self.0[phase as usize] = text.replace('\0', "");
         }
         self
+    }
+
+    /// One that somebody wrote, as it is kept; the built-in one where nobody did.
+    pub fn of(stored: Option<&StoredPromptset>) -> Result<Self, serde_json::Error> {
+        let Some(stored) = stored else { return Ok(Self::builtin()) };
+        let texts: BTreeMap<String, String> = serde_json::from_str(&stored.phases)?;
+        let named = |(name, text): (String, String)| {
+            Phase::ALL.into_iter().find(|phase| phase.as_str() == name).map(|phase| (phase, text))
+        };
+        Ok(Self::builtin().with(texts.into_iter().filter_map(named).collect()))
     }
 
     pub fn text(&self, phase: Phase) -> &str {

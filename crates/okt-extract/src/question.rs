@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use okt_model::ContentHash;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -37,6 +38,21 @@ impl Question {
             input_hash: Sha256::digest(&user).into(),
             user,
         }
+    }
+}
+
+impl Question {
+    /// What it is about is not all in the text: an image, by its hash.
+    #[must_use]
+    pub fn about(mut self, image: [u8; 32]) -> Self {
+        self.input_hash = Sha256::new().chain_update(self.input_hash).chain_update(image).finalize().into();
+        self
+    }
+
+    /// Under which the answer of a model is kept, so that nobody asks it twice.
+    pub fn key(&self, model: &str) -> ContentHash {
+        let hash = Sha256::new().chain_update(model).chain_update([0]);
+        ContentHash(hash.chain_update(self.prompt_hash).chain_update(self.input_hash).finalize().into())
     }
 }
 

@@ -2,7 +2,8 @@
 
 use okt_model::Result;
 use okt_store::{
-    Databases, api_keys, audit, host_providers, idempotency, oauth_clients, oauth_requests, sessions,
+    Databases, ai_calls, api_keys, audit, host_providers, idempotency, oauth_clients, oauth_requests,
+    sessions,
 };
 
 const BATCH: i64 = 1000;
@@ -20,6 +21,8 @@ pub enum Old {
     Authorizations,
     /// OAuth clients that nobody let in within a day, or that nobody has used for 30 days.
     Clients,
+    /// Money that processes had set aside for calls when they died.
+    Holds,
     /// How providers have done for hosts that nobody has asked in 90 days.
     Hosts,
     /// Refresh tokens that have run out.
@@ -30,11 +33,12 @@ pub enum Old {
 
 impl Old {
     /// All but the audit, by the names under which the job counts them.
-    pub(crate) const EXPIRED: [(&'static str, Self); 7] = [
+    pub(crate) const EXPIRED: [(&'static str, Self); 8] = [
         ("answers", Self::Answers),
         ("api_keys", Self::ApiKeys),
         ("authorizations", Self::Authorizations),
         ("clients", Self::Clients),
+        ("holds", Self::Holds),
         ("hosts", Self::Hosts),
         ("refresh_tokens", Self::RefreshTokens),
         ("sessions", Self::Sessions),
@@ -55,6 +59,7 @@ pub async fn forget(databases: &Databases, what: Old) -> Result<u64> {
             }
             Old::Authorizations => oauth_requests::delete_expired(&mut conn, BATCH).await?,
             Old::Clients => oauth_clients::delete_unused(&mut conn, BATCH).await?,
+            Old::Holds => ai_calls::delete_expired_holds(&mut conn, BATCH).await?,
             Old::Hosts => host_providers::delete_old(&mut conn, BATCH).await?,
             Old::RefreshTokens => sessions::delete_expired_refresh_tokens(&mut conn, BATCH).await?,
             Old::Sessions => sessions::delete_expired(&mut conn, BATCH).await?,

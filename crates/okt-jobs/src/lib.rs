@@ -5,16 +5,19 @@
 //! connection, and ends with the one transaction of its effect (`okt_queue::JobContext::begin`). It may run twice, so it
 //! looks at how things are instead of relying on how they were.
 
+mod asking;
 mod cleanup_audit;
 mod cleanup_expired;
 mod cleanup_files;
 mod cleanup_repository;
 mod forget;
+mod ledger;
 mod migrate_context;
 mod parsing;
 mod retrieve_source;
 mod settle_sources;
 mod source_decomposition;
+mod tools;
 
 use std::time::Duration;
 
@@ -27,14 +30,14 @@ pub use cleanup_expired::CleanupExpired;
 pub use cleanup_files::{CleanupFiles, cleanup_files};
 pub use forget::{Old, forget};
 pub use parsing::Parser;
-pub use retrieve_source::Tools;
 pub use settle_sources::SettleSources;
+pub use tools::Tools;
 
 /// Every kind of job, with what it does.
 pub fn kinds(config: &Config, tools: &Tools) -> Kinds {
     let retention_days = config.audit.retention_days;
-    let (files, blobs, retrieval) = (tools.clone(), tools.blobs().clone(), tools.clone());
-    let model = config.providers.decomposition.fact_extraction.model.clone();
+    let (files, blobs) = (tools.clone(), tools.blobs().clone());
+    let (retrieval, decomposition) = (tools.clone(), tools.clone());
     Kinds::default()
         .system(move |_: CleanupAudit, ctx| cleanup_audit::run(ctx, retention_days))
         .system(|_: CleanupExpired, ctx| cleanup_expired::run(ctx))
@@ -43,7 +46,7 @@ pub fn kinds(config: &Config, tools: &Tools) -> Kinds {
         .system(settle_sources::run)
         .repository(migrate_context::run)
         .repository(move |payload, ctx| retrieve_source::run(payload, ctx, retrieval.clone()))
-        .repository(move |payload, ctx| source_decomposition::run(payload, ctx, model.clone()))
+        .repository(move |payload, ctx| source_decomposition::run(payload, ctx, decomposition.clone()))
 }
 
 /// What comes back by itself.

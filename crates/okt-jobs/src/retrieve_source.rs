@@ -7,26 +7,21 @@
 mod keeper;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
-use okt_config::Config;
 use okt_model::{
     Error, FetchAttempt, Progress, Result, RetrieveSource, Source, SourceDecomposition, SourceFailure,
     SourceStage, SourceStatus, parse_date,
 };
-use okt_parse::Limits;
-use okt_providers::GuardedClient;
-use okt_providers::resolution::{Attempt, End, Provider, Resolver, Validators, Wanted, auto_skip};
+use okt_providers::resolution::{Attempt, End, Provider, Validators, Wanted, auto_skip};
 use okt_queue::{Finished, JobContext, JobError};
-use okt_store::blobs::Blobs;
 use okt_store::outbox::When;
 use okt_store::sources::{self, Fetched};
 use okt_store::{host_providers, repository_settings, source_images, source_texts};
 use url::Url;
 
 use self::keeper::{Keeper, Taken, text_of};
-use crate::parsing::Parser;
+use crate::Tools;
 
 /// Runs of the job after which a source that could not be had is given up.
 const RUNS: i32 = 4;
@@ -34,44 +29,6 @@ const RUNS: i32 = 4;
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 /// Attempts that a source remembers.
 const REMEMBERED: usize = 50;
-
-/// What retrieving needs beside the job.
-#[derive(Clone)]
-pub struct Tools(Arc<Inner>);
-
-struct Inner {
-    config: Config,
-    blobs: Blobs,
-    parser: Parser,
-    /// Missing on a machine that trusts nobody.
-    web: Option<(GuardedClient, Resolver)>,
-}
-
-impl Tools {
-    pub fn new(config: &Config, blobs: Blobs, parser: Parser) -> Result<Self> {
-        let client = GuardedClient::new(&config.providers.resolution.fetch.allow_private);
-        let web = match client {
-            Ok(client) => Some((client.clone(), Resolver::new(config, client)?)),
-            // The reason was told when the service started.
-            Err(_) => None,
-        };
-        Ok(Self(Arc::new(Inner { config: config.clone(), blobs, parser, web })))
-    }
-
-    pub(crate) fn blobs(&self) -> &Blobs {
-        &self.0.blobs
-    }
-
-    fn limits(&self) -> Limits {
-        let images = &self.0.config.providers.decomposition.image_extraction;
-        let count = if images.enabled { images.max_images_per_source } else { 0 };
-        Limits {
-            images: count,
-            image_bytes: u32::try_from(images.max_image_bytes).unwrap_or(u32::MAX),
-            ..Limits::default()
-        }
-    }
-}
 
 pub(crate) async fn run(
     payload: RetrieveSource,
@@ -130,7 +87,7 @@ async fn fetch(
     source: &Source,
     keeper: &mut Keeper<'_>,
 ) -> Result<(Vec<FetchAttempt>, Option<Failed>)> {
-    let Some((_, resolver)) = &tools.0.web else {
+    let Some((_, resolver)) = tools.web() else {
         return Err(Error::NotConfigured(
             "nothing can be fetched: the certificates of authorities are missing",
         ));
@@ -181,7 +138,7 @@ async fn skipped(tools: &Tools, ctx: &JobContext, host: &str) -> Result<BTreeSet
     let mut conn = ctx.databases().acquire_system().await?;
     let records = host_providers::list(&mut conn, ctx.repository(), host).await?;
     conn.done();
-    let settings = &tools.0.config.providers.resolution.auto_skip;
+    let settings = &tools.config().providers.resolution.auto_skip;
     let skipped = records.iter().filter(|record| {
         auto_skip::judge(settings, record.attempts, record.failures, record.since_last_failure).is_some()
     });

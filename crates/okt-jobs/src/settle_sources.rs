@@ -7,11 +7,12 @@
 use std::time::Duration;
 
 use okt_model::{
-    Job, JobId, JobState, Payload, RetrieveSource, SourceDecomposition, SourceFailure, SourceStage,
+    Job, JobId, JobState, Payload, RepositoryId, RetrieveSource, SourceDecomposition, SourceFailure,
+    SourceId, SourceStage,
 };
 use okt_queue::jobs::{self, Whose};
 use okt_queue::{Finished, JobError, SystemContext};
-use okt_store::{Databases, outbox, sources};
+use okt_store::{Databases, ai_calls, outbox, source_extractions, sources};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -52,14 +53,33 @@ async fn settle_in(databases: &Databases, home: &str) -> Result<u64, JobError> {
             if let Some(failure) = failure_of(&job)
                 && let (Some(repository), Some(source)) = (job.repository, job.subject.source)
             {
-                let mut tx = databases.begin(home, repository).await?;
-                let marked =
-                    sources::mark_failed(&mut tx, repository, source.into(), job.id, &failure, &[]).await?;
-                tx.commit().await?;
-                settled += u64::from(marked);
+                settled +=
+                    u64::from(settle(databases, home, repository, source.into(), job.id, &failure).await?);
             }
         }
     }
+}
+
+/// False when the source has gone on, or belongs to another job.
+async fn settle(
+    databases: &Databases,
+    home: &str,
+    repository: RepositoryId,
+    source: SourceId,
+    job: JobId,
+    failure: &SourceFailure,
+) -> Result<bool, JobError> {
+    let mut conn = databases.acquire_system().await?;
+    // Of a job that was stopped nobody else says what it had spent by then.
+    let cost = ai_calls::cost_of(&mut conn, repository, source).await?;
+    conn.done();
+    let mut tx = databases.begin(home, repository).await?;
+    let marked = sources::mark_failed(&mut tx, repository, source, job, failure, &[]).await?;
+    if marked {
+        source_extractions::note(&mut tx, repository, source, job, cost, None).await?;
+    }
+    tx.commit().await?;
+    Ok(marked)
 }
 
 /// Why the source of this job goes no further, if it does not.

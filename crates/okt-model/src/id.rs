@@ -55,6 +55,8 @@ ids! {
     AuditId,
     /// A request for authorization that a person has been asked to decide on.
     AuthorizationId,
+    /// A call of a model.
+    CallId,
     /// The number in the id of an OAuth client that registered itself.
     ClientNumber,
     /// What facts speak of.

@@ -112,6 +112,8 @@ pub struct RepositorySettings {
     pub allowed_models: Option<Vec<String>>,
     /// Empty accepts all.
     pub accepted_promptset_hashes: Vec<String>,
+    /// `None` is the built-in one.
+    pub promptset_hash: Option<crate::ContentHash>,
     pub monthly_usd: Option<f64>,
     pub stages: Stages,
 }

@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
-use crate::{Blob, BlobHash, Cost, ImageId, JobId, Payload, RepositoryId, SourceId, Subject};
+use crate::{Blob, BlobHash, Cost, Extraction, ImageId, JobId, Payload, RepositoryId, SourceId, Subject};
 
 words! {
     /// Where a source stands.
@@ -110,6 +110,10 @@ pub struct Source {
     pub max_cost_usd: Option<f64>,
     pub cost: Cost,
     pub fact_count: i64,
+    /// Why it does not go on although nothing failed.
+    pub waiting_for: Option<String>,
+    /// What came of looking for facts.
+    pub extraction: Option<Extraction>,
     /// The job that brings it on, or did so last.
     pub job: JobId,
     pub created_at: DateTime<Utc>,

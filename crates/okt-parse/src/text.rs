@@ -110,7 +110,11 @@ fn without_html(body: &str) -> String {
     let clean = clean::paragraphs(&out);
     // Whoever shows it may read another dialect than we do: what is no tag inside of a table is one where there are none.
     let dialects = [Options::empty(), options()];
-    if dialects.into_iter().all(|dialect| is_harmless(&clean, dialect)) { clean } else { escape(&visible(&out)) }
+    if dialects.into_iter().all(|dialect| is_harmless(&clean, dialect)) {
+        clean
+    } else {
+        escape(&visible(&out))
+    }
 }
 
 fn is_harmless(markdown: &str, dialect: Options) -> bool {

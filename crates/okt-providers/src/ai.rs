@@ -42,6 +42,7 @@ struct Inner {
 }
 
 /// What a chat model is asked.
+#[derive(Clone)]
 pub struct Chat {
     pub system: String,
     pub user: Vec<Part>,
@@ -52,21 +53,24 @@ pub struct Chat {
     pub max_tokens: u32,
 }
 
+#[derive(Clone)]
 pub enum Part {
     Text(String),
     Image { content_type: String, bytes: Bytes },
 }
 
 /// What the model has answered before, and what was wrong with it.
+#[derive(Clone)]
 pub struct Again {
     pub answer: String,
     pub complaint: String,
 }
 
 /// A JSON schema that the server holds the answer to, if it can.
+#[derive(Clone)]
 pub struct Schema {
     pub name: &'static str,
-    pub schema: Arc<Value>,
+    pub schema: &'static Value,
 }
 
 #[derive(Clone, Debug)]
@@ -151,7 +155,8 @@ impl Model {
         self.0.settings.rate_limit_rpm
     }
 
-    /// Asks, and again after what may pass. `turn` is awaited before every request that is sent; its error ends the call.
+    /// Asks, and again after what may pass. `turn` is awaited before every request that is sent, with a
+    /// place for it held; its error ends the call.
     pub async fn chat<T, F>(&self, chat: &Chat, turn: T) -> Result<Reply, AiError>
     where
         T: Fn() -> F + Send + Sync,

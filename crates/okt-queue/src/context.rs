@@ -177,6 +177,11 @@ impl JobContext {
         self.repository
     }
 
+    /// The named database that the repository lived in when the job was queued; its door there leads on.
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
     /// A transaction to look at the repository in; to be dropped before anything is waited for.
     pub async fn look(&self) -> Result<Tx, JobError> {
         self.enter().await

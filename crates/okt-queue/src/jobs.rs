@@ -265,6 +265,32 @@ pub async fn retry(databases: &Databases, whose: Whose, id: JobId) -> Result<Opt
     Ok(Some(()))
 }
 
+/// What the jobs of a repository waited for may be there now: they look again.
+#[tracing::instrument(level = "debug", name = "db.jobs.wake", skip_all)]
+pub async fn wake(databases: &Databases, repository: RepositoryId, why: Waiting) -> Result<u64> {
+    let mut tx = databases.begin_tasks().await?;
+    let rows = sqlx::query!(
+        "UPDATE okt_tasks.jobs SET state = 'available', waiting_for = NULL, scheduled_at = clock_timestamp()
+          WHERE repository_id = $1 AND state = 'scheduled' AND waiting_for = $2
+         RETURNING id, kind",
+        repository.uuid(),
+        why.as_str(),
+    );
+    let rows = rows.fetch_all(&mut *tx).await.map_err(from_sqlx)?;
+    let kinds: std::collections::BTreeSet<&str> = rows.iter().map(|row| &*row.kind).collect();
+    let kinds = kinds.into_iter().collect::<Vec<_>>().join(",");
+    if !rows.is_empty() {
+        let told = sqlx::query!(
+            "SELECT pg_notify('okt_jobs_waiting', $1), pg_notify('okt_jobs_changed', $2)",
+            kinds,
+            changes::message(rows.iter().map(|row| (Some(repository), row.id.into()))),
+        );
+        told.execute(&mut *tx).await.map_err(from_sqlx)?;
+    }
+    tx.commit().await?;
+    Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))
+}
+
 /// A job whose note has not reached the queue yet.
 pub async fn find_on_its_way(
     databases: &Databases,

@@ -4,6 +4,8 @@
 //! transaction. To add a table: a migration under `migrations/<schema>/`, a file here named after the table, and for
 //! a repository table the three row-level-security statements that `tests/storage` looks for.
 
+pub mod ai_calls;
+pub mod ai_turns;
 pub mod api_keys;
 pub mod audit;
 pub mod blobs;
@@ -13,10 +15,12 @@ pub mod counters;
 mod databases;
 pub mod doors;
 mod error;
+pub mod facts;
 pub mod host_providers;
 pub mod idempotency;
 mod listener;
 mod migrate;
+pub mod model_answers;
 pub mod moves;
 pub mod oauth_clients;
 pub mod oauth_grants;
@@ -25,10 +29,12 @@ pub mod outbox;
 mod places;
 mod pool;
 mod probes;
+pub mod promptsets;
 pub mod repositories;
 pub mod repository_settings;
 pub mod roles;
 pub mod sessions;
+pub mod source_extractions;
 pub mod source_images;
 pub mod source_texts;
 pub mod sources;

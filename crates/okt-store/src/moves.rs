@@ -15,7 +15,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the doors. A test compares them with the catalogue.
-pub const TABLES: [Table; 8] = [
+pub const TABLES: [Table; 11] = [
     Table { name: "counters", key: "name" },
     Table { name: "outbox", key: "job_id" },
     Table { name: "contexts", key: "no" },
@@ -24,6 +24,9 @@ pub const TABLES: [Table; 8] = [
     Table { name: "sources", key: "id" },
     Table { name: "source_texts", key: "source_id" },
     Table { name: "source_images", key: "source_id, id" },
+    Table { name: "facts", key: "id" },
+    Table { name: "fact_sources", key: "source_no, fact_no" },
+    Table { name: "model_answers", key: "key" },
 ];
 
 /// Copies the rows of one table, with their numbers; returns how many. Nobody may write to the repository meanwhile, and
@@ -164,7 +167,8 @@ async fn delete(conn: &mut PgConnection, repository: RepositoryId, table: Table,
 async fn raise_numbers(conn: &mut PgConnection, repository: RepositoryId, table: &str) -> Result<()> {
     let sequence = format!("okt_repository.{table}");
     let numbered = sqlx::query_scalar!(
-        r#"SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = $1::text::regclass AND attidentity <> '') AS "is!""#,
+        r#"SELECT EXISTS (SELECT FROM pg_attribute
+                           WHERE attrelid = $1::text::regclass AND attname = 'no' AND NOT attisdropped) AS "is!""#,
         sequence,
     );
     if !numbered.fetch_one(&mut *conn).await.map_err(from_sqlx)? {

@@ -1,6 +1,6 @@
 //! Rows of `okt_system.repository_settings`: one for each repository.
 
-use okt_model::{PushLevel, RepositoryId, RepositorySettings, Result, Stages};
+use okt_model::{ContentHash, Error, PushLevel, RepositoryId, RepositorySettings, Result, Stages};
 use sqlx::PgConnection;
 
 use crate::error::from_sqlx;
@@ -50,7 +50,7 @@ async fn select(
     }
     let row = sqlx::query!(
         "SELECT s.search, s.resolution, s.auto_contribute, s.registry_id, s.push_level, s.allowed_models,
-                s.accepted_promptset_hashes, s.monthly_usd, s.refinement, s.summarization, s.synthesis, s.image_extraction
+                s.accepted_promptset_hashes, s.promptset_hash, s.monthly_usd, s.refinement, s.summarization, s.synthesis, s.image_extraction
            FROM okt_system.repository_settings s
            JOIN okt_system.repositories r ON r.id = s.repository_id AND r.state = 'active'
           WHERE s.repository_id = $1",
@@ -59,22 +59,29 @@ async fn select(
     .fetch_optional(conn)
     .await
     .map_err(from_sqlx)?;
-    Ok(row.map(|row| RepositorySettings {
-        search: row.search,
-        resolution: row.resolution,
-        auto_contribute: row.auto_contribute,
-        registry_id: row.registry_id,
-        push_level: PushLevel::parse(&row.push_level).unwrap_or_default(),
-        allowed_models: row.allowed_models,
-        accepted_promptset_hashes: row.accepted_promptset_hashes,
-        monthly_usd: row.monthly_usd,
-        stages: Stages {
-            refinement: row.refinement,
-            summarization: row.summarization,
-            synthesis: row.synthesis,
-            image_extraction: row.image_extraction,
-        },
-    }))
+    row.map(|row| {
+        Ok(RepositorySettings {
+            search: row.search,
+            resolution: row.resolution,
+            auto_contribute: row.auto_contribute,
+            registry_id: row.registry_id,
+            push_level: PushLevel::parse(&row.push_level).unwrap_or_default(),
+            allowed_models: row.allowed_models,
+            accepted_promptset_hashes: row.accepted_promptset_hashes,
+            promptset_hash: row
+                .promptset_hash
+                .map(|hash| hash.as_slice().try_into().map(ContentHash).map_err(Error::internal))
+                .transpose()?,
+            monthly_usd: row.monthly_usd,
+            stages: Stages {
+                refinement: row.refinement,
+                summarization: row.summarization,
+                synthesis: row.synthesis,
+                image_extraction: row.image_extraction,
+            },
+        })
+    })
+    .transpose()
 }
 
 /// All of them, as they were read and changed under [`lock`].
@@ -88,7 +95,7 @@ pub async fn update(
         "UPDATE okt_system.repository_settings
             SET search = $2, resolution = $3, auto_contribute = $4, registry_id = $5, push_level = $6,
                 allowed_models = $7, accepted_promptset_hashes = $8, monthly_usd = $9, refinement = $10,
-                summarization = $11, synthesis = $12, image_extraction = $13
+                summarization = $11, synthesis = $12, image_extraction = $13, promptset_hash = $14
           WHERE repository_id = $1",
         repository.uuid(),
         &settings.search,
@@ -103,6 +110,7 @@ pub async fn update(
         settings.stages.summarization,
         settings.stages.synthesis,
         settings.stages.image_extraction,
+        settings.promptset_hash.map(|hash| hash.0.to_vec()),
     )
     .execute(conn)
     .await

@@ -13,6 +13,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::error::from_sqlx;
+use crate::{facts, model_answers};
 
 /// A source that is to be.
 #[derive(Clone, Debug)]
@@ -133,7 +134,7 @@ pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: SourceI
         r#"SELECT id, url, doi, status, failure::text, job_id, kind, content_type, title, author, site_name,
                   published_at, language, license, body_sha256, body_size, file_name,
                   fetch_attempts::text AS "fetch_attempts!", max_cost_usd, tokens_in, tokens_out, usd, fact_count,
-                  created_at, fetched_at, processed_at
+                  waiting_for, extraction::text, created_at, fetched_at, processed_at
              FROM okt_repository.sources WHERE repository_id = $1 AND id = $2"#,
         repository.uuid(),
         id.uuid(),
@@ -216,7 +217,7 @@ pub async fn mark(
 ) -> Result<bool> {
     let done = sqlx::query!(
         "UPDATE okt_repository.sources
-            SET status = $4, failure = NULL,
+            SET status = $4, failure = NULL, waiting_for = NULL,
                 processed_at = CASE WHEN $4 = 'processed' THEN clock_timestamp() ELSE processed_at END
           WHERE repository_id = $1 AND id = $2 AND job_id = $3 AND status = ANY ($5)",
         repository.uuid(),
@@ -241,7 +242,7 @@ pub async fn hand_over(
     next: SourceStatus,
 ) -> Result<bool> {
     let done = sqlx::query!(
-        "UPDATE okt_repository.sources SET status = $4, failure = NULL, job_id = $3
+        "UPDATE okt_repository.sources SET status = $4, failure = NULL, waiting_for = NULL, job_id = $3
           WHERE repository_id = $1 AND id = $2 AND status = ANY ($5)",
         repository.uuid(),
         id.uuid(),
@@ -304,7 +305,7 @@ pub async fn mark_failed(
     let attempts = serde_json::to_string(attempts).map_err(Error::internal)?;
     let done = sqlx::query!(
         "UPDATE okt_repository.sources
-            SET status = 'failed', failure = $4::text::jsonb,
+            SET status = 'failed', failure = $4::text::jsonb, waiting_for = NULL,
                 fetch_attempts = CASE WHEN $5 = '[]' THEN fetch_attempts ELSE $5::text::jsonb END
           WHERE repository_id = $1 AND id = $2 AND job_id = $3 AND status = ANY ($6)",
         repository.uuid(),
@@ -344,9 +345,14 @@ pub async fn note_attempts(
     Ok(done.rows_affected() == 1)
 }
 
-/// Removes it with what was read out of it; false when there is none.
+/// Removes it with what was read out of it, and the facts that only it makes; false when there is none.
 #[tracing::instrument(level = "debug", name = "db.sources.delete", skip_all, fields(source.id = %id))]
 pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, id: SourceId) -> Result<bool> {
+    model_answers::forget_source(conn, repository, id).await?;
+    match facts::forget_source(conn, repository, id).await {
+        Err(Error::NotFound(_)) => return Ok(false),
+        forgotten => forgotten?,
+    }
     let done = sqlx::query!(
         "WITH images AS (DELETE FROM okt_repository.source_images WHERE repository_id = $1 AND source_id = $2),
               texts AS (DELETE FROM okt_repository.source_texts WHERE repository_id = $1 AND source_id = $2)
@@ -412,6 +418,8 @@ struct Row {
     tokens_out: i64,
     usd: f64,
     fact_count: i64,
+    waiting_for: Option<String>,
+    extraction: Option<String>,
     created_at: DateTime<Utc>,
     fetched_at: Option<DateTime<Utc>>,
     processed_at: Option<DateTime<Utc>>,
@@ -445,6 +453,13 @@ impl TryFrom<Row> for Source {
                 usd: row.usd,
             },
             fact_count: row.fact_count,
+            waiting_for: row.waiting_for,
+            extraction: row
+                .extraction
+                .as_deref()
+                .map(serde_json::from_str)
+                .transpose()
+                .map_err(Error::internal)?,
             job: row.job_id.into(),
             created_at: row.created_at,
             fetched_at: row.fetched_at,

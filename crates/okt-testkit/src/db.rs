@@ -80,9 +80,23 @@ impl Drop for TestDatabase {
     }
 }
 
+/// What can't be said by variables: a setting of this name is the text of the file.
+pub const FILE: &str = "okt.toml";
+
+/// The settings that are variables; the text of the file, if there is one, is written into the folder.
+pub fn variables<'a>(folder: &Path, settings: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let (texts, variables): (Vec<_>, Vec<_>) = settings.iter().copied().partition(|(name, _)| *name == FILE);
+    if !texts.is_empty() {
+        let text: String = texts.iter().flat_map(|(_, text)| [*text, "\n"]).collect();
+        std::fs::write(folder.join(FILE), text).expect("a file in a temporary folder");
+    }
+    variables
+}
+
 /// The defaults with these settings on top, as the environment would give them.
 pub fn config(settings: &[(&str, &str)]) -> Config {
     let folder = tempfile::tempdir().expect("a temporary folder");
+    let settings = variables(folder.path(), settings);
     let options = LoadOptions {
         config: Some(folder.path().to_owned()),
         binary_dir: folder.path().to_owned(),

@@ -7,6 +7,7 @@ use okt_jobs::{Parser, Tools};
 use okt_model::{JobId, NewJob, Payload, RepositoryId};
 use okt_queue::{Kinds, Periodic, Settings, Worker};
 use okt_store::{Blobs, Databases, Purpose};
+use tokio::runtime::{Builder, Runtime};
 
 /// A worker for these kinds, on pools of its own, with its settings changed.
 pub async fn worker(
@@ -21,6 +22,35 @@ pub async fn worker(
     let mut settings = Settings::of(config, &kinds);
     change(&mut settings);
     Worker::start(settings, keeper, worker, kinds, periodic).expect("a worker starts")
+}
+
+/// A worker for everything that the product does, on a thread of its own. Tests often end on the only thread of theirs, where
+/// nobody would close a connection that is just being made, and the database could not be dropped for a minute.
+pub struct Hired(Option<Runtime>);
+
+impl Hired {
+    pub async fn start(config: &Config, periodic: Vec<Periodic>) -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
+        let (ours, kinds) = (config.clone(), kinds(config));
+        let started = runtime.spawn(async move {
+            let worker = worker(&ours, kinds, periodic, |_| {}).await;
+            // For as long as the thread is there.
+            tokio::spawn(async move {
+                let _worker = worker;
+                std::future::pending::<()>().await;
+            });
+        });
+        started.await.expect("a worker starts");
+        Self(Some(runtime))
+    }
+}
+
+impl Drop for Hired {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 /// Everything that the product does, with its own program to read files.

@@ -100,8 +100,8 @@ pub struct Stats {
     pub connections: u64,
     pub requests: u64,
     pub fates: BTreeMap<Fate, u64>,
-    /// When good answers were sent in full, in milliseconds since the start, for each distinct request. Whoever is
-    /// there more than once was paid for more than once. Counted a moment after the client has the answer.
+    /// When good answers were sent in full, in milliseconds since the start, for each thing that was asked
+    /// about: the first message of the user. What is there more than once was paid for more than once. Counted a moment after the client has the answer.
     pub good: BTreeMap<u64, Vec<u64>>,
     /// Of good answers.
     pub tokens_in: u64,
@@ -151,6 +151,11 @@ impl ModelServer {
     /// For `base_url` of an endpoint under `providers.ai`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// By the clock of [`Stats::good`].
+    pub fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.shared.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// From now on, also for requests that are on their way.

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::client::{Answer, client};
 use crate::cpu;
+use crate::db::variables;
 
 pub struct Process {
     child: Child,
@@ -60,7 +61,7 @@ impl Process {
             .env_clear()
             .env("SVC__SERVER__PORT", "0")
             .env("SVC__LOG__FORMAT", "json")
-            .envs(settings.iter().copied())
+            .envs(variables(folder, settings))
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -3,9 +3,13 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use okt_model::EXTRACTIVE_MODEL;
+
 use super::{Breaches, no_such};
 use crate::secret::Secret;
 use crate::sections::{AuthMode, Config, Retry, StorageBackend, WebSearchKind};
+
+const FACT_EXTRACTION: &str = "providers.decomposition.fact_extraction.model";
 
 pub(super) fn rules(config: &Config, found: &mut Breaches) {
     let providers = &config.providers;
@@ -104,6 +108,14 @@ fn models(config: &Config, found: &mut Breaches) {
     let providers = &config.providers;
     let mut known = BTreeSet::new();
     for (index, model) in providers.ai.models.iter().enumerate() {
+        if model.id == EXTRACTIVE_MODEL {
+            found.in_list(
+                "providers.ai.models",
+                index,
+                "id",
+                format!("{EXTRACTIVE_MODEL:?} is no model but our own rules"),
+            );
+        }
         if !known.insert(model.id.as_str()) {
             found.in_list("providers.ai.models", index, "id", format!("{:?} is there twice", model.id));
         }
@@ -111,7 +123,7 @@ fn models(config: &Config, found: &mut Breaches) {
 
     let decomposition = &providers.decomposition;
     for (key, model) in [
-        ("providers.decomposition.fact_extraction.model", &decomposition.fact_extraction.model),
+        (FACT_EXTRACTION, &decomposition.fact_extraction.model),
         ("providers.decomposition.image_extraction.model", &decomposition.image_extraction.model),
         ("providers.decomposition.concept_extraction.model", &decomposition.concept_extraction.model),
         ("providers.embedding.model", &providers.embedding.model),
@@ -120,6 +132,10 @@ fn models(config: &Config, found: &mut Breaches) {
         ("providers.refinement.model", &providers.refinement.model),
         ("providers.synthesis.model", &providers.synthesis.model),
     ] {
+        // The one that needs no model, where there is one.
+        if key == FACT_EXTRACTION && model == EXTRACTIVE_MODEL {
+            continue;
+        }
         if !model.is_empty() && !known.contains(model.as_str()) {
             let message = no_such("model in providers.ai.models", model, known.iter().copied());
             found.between(key, &["providers.ai.models"], message);

@@ -1,6 +1,7 @@
 //! Whether a sentence looks like a statement, in any language.
 
 use super::lists::ALL;
+use crate::answer::LONGEST_FACT;
 use crate::ground::is_unspaced;
 
 /// Whether it has the length, the beginning, the end and the characters of a whole statement.
@@ -14,8 +15,11 @@ pub fn is_statement(sentence: &str) -> bool {
         && !is_reference(sentence)
 }
 
-/// 5 to 60 words, or 10 to 200 characters where no spaces stand between words.
+/// 5 to 60 words, or 10 to 200 characters where no spaces stand between words; no more than a fact may have in any case.
 fn has_length(sentence: &str) -> bool {
+    if sentence.chars().nth(LONGEST_FACT).is_some() {
+        return false;
+    }
     let letters = sentence.chars().filter(|c| c.is_alphabetic()).count();
     let unspaced = sentence.chars().filter(|c| is_unspaced(*c)).count();
     if unspaced * 2 > letters {

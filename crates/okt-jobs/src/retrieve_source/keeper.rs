@@ -80,7 +80,7 @@ impl<'a> Keeper<'a> {
         let reading = reading.ok_or(Error::NotFound("stored body of the source"))?;
         let head = Head { hint, limits: self.tools.limits() };
         let mut images = Images { keeper: self, kept: Vec::new() };
-        let parser = images.keeper.tools.0.parser.clone();
+        let parser = images.keeper.tools.parser().clone();
         let parsed = parser.parse(&head, reading.bytes, &mut images).await?;
         let kept = images.kept;
         Ok((parsed, kept))
@@ -101,7 +101,7 @@ impl<'a> Keeper<'a> {
         let count = usize::try_from(limits.images).unwrap_or(0);
         let deadline = Instant::now() + IMAGES;
         for image in taken.images.iter_mut().filter(|image| image.blob.is_none()).take(count) {
-            let Some((client, _)) = &self.tools.0.web else { break };
+            let Some((client, _)) = &self.tools.web() else { break };
             let Some(url) = image.url.clone().filter(|_| Instant::now() < deadline) else { continue };
             let Some((bytes, content_type)) = fetch_image(client, url, limits.image_bytes).await else {
                 continue;
@@ -137,7 +137,7 @@ impl Taker for Keeper<'_> {
             url: Some(page.final_url.to_string()),
         };
         let (parsed, images) = self.parse(body, hint).await?;
-        let least = self.tools.0.config.providers.resolution.min_content_chars;
+        let least = self.tools.config().providers.resolution.min_content_chars;
         match parsed {
             Parsed::Document(document) if document.text.chars().count() >= least as usize => {
                 self.best = Some(Taken { document, body, images });

@@ -43,8 +43,7 @@ impl Model {
         let retry = &self.0.retry;
         let mut retries = 0;
         loop {
-            turn().await.map_err(AiError::Turn)?;
-            let failure = match self.ask_once(path, &body, &read).await {
+            let failure = match self.ask_once(path, &body, &turn, &read).await {
                 Ok((value, latency)) => return Ok(Answer { value, latency, retries }),
                 Err(failure) => failure,
             };
@@ -61,17 +60,23 @@ impl Model {
         }
     }
 
-    /// One request. Its place is held only while it is out.
-    async fn ask_once<V>(
+    /// One request. Its place is held while it waits for its turn and while it is out, and not between two attempts.
+    async fn ask_once<V, T, F>(
         &self,
         path: &str,
         body: &Bytes,
+        turn: &T,
         read: impl Fn(&[u8]) -> Result<V, AiError>,
-    ) -> Result<(V, Duration), Failure> {
+    ) -> Result<(V, Duration), Failure>
+    where
+        T: Fn() -> F,
+        F: Future<Output = okt_model::Result<()>>,
+    {
         let _place = match &self.0.places {
             Some(places) => places.acquire().await.ok(),
             None => None,
         };
+        turn().await.map_err(|error| Failure::lasting(AiError::Turn(error)))?;
         let begun = Instant::now();
         let limit = self.0.retry.per_call_timeout.duration();
         let answer = self.0.endpoint.post(path, body.clone(), limit).await?;
@@ -91,6 +96,9 @@ impl Endpoint {
         let body = answer.bytes().await;
         match status {
             200 => body.map_err(failed),
+            429 if body.as_ref().is_ok_and(|body| Self::is_out_of_money(body)) => {
+                Err(Failure::lasting(self.refusal(status, &body.unwrap_or_default())))
+            }
             429 => {
                 let error = AiError::RateLimited { service: self.name(), retry_after };
                 Err(Failure { error, passes: true, retry_after })

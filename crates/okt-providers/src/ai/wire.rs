@@ -34,7 +34,7 @@ pub(super) fn chat(model: &str, chat: &Chat) -> Bytes {
     let mut body =
         json!({ "model": model, "messages": messages, "temperature": 0, "max_tokens": chat.max_tokens });
     if let Some(schema) = &chat.schema {
-        let wanted = json!({ "name": schema.name, "strict": true, "schema": &*schema.schema });
+        let wanted = json!({ "name": schema.name, "strict": true, "schema": schema.schema });
         body["response_format"] = json!({ "type": "json_schema", "json_schema": wanted });
     }
     body.to_string().into()
@@ -185,6 +185,13 @@ impl Endpoint {
         AiError::Refused { service: self.name(), status, message, remedy: self.remedy(status) }
     }
 
+    /// Whether a 429 is not about how often we ask, but about money that has run out.
+    pub(super) fn is_out_of_money(body: &[u8]) -> bool {
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let error = &body["error"];
+        [&error["code"], &error["type"]].iter().any(|word| *word == "insufficient_quota")
+    }
+
     /// The message of an error, whatever it is wrapped in. Some services repeat the key that they were given.
     fn words(&self, error: &Value) -> String {
         let text = error.as_str().or_else(|| error.get("message")?.as_str()).unwrap_or_default();
@@ -194,9 +201,12 @@ impl Endpoint {
     }
 }
 
+/// No call has more; a server that says so has said nothing.
+const MOST_TOKENS: u64 = 100_000_000;
+
 /// As the server counted, or as well as can be said.
 fn usage(said: &Value, asked: u64, answered: u64) -> Usage {
-    let count = |name: &str| said.get(name).and_then(Value::as_u64);
+    let count = |name: &str| said.get(name).and_then(Value::as_u64).filter(|count| *count <= MOST_TOKENS);
     let (tokens_in, tokens_out) = (count("prompt_tokens"), count("completion_tokens"));
     // Embeddings write nothing, and few servers say so.
     let estimated = tokens_in.is_none() || (tokens_out.is_none() && answered > 0);

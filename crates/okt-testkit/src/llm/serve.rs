@@ -168,8 +168,8 @@ async fn gone(stream: &TcpStream) {
     }
 }
 
-fn chat(body: &Value, behaviour: &Behaviour, fate: Fate, name: u64) -> (Answer, String) {
-    let question = Question::read(body);
+fn chat(asked: &Value, behaviour: &Behaviour, fate: Fate, name: u64) -> (Answer, String) {
+    let question = Question::read(asked);
     let good = question.answer(behaviour.obedient);
     let (text, finish) = match fate {
         Fate::Garbage => ("Sure! Here is what I have found:", "stop"),
@@ -185,6 +185,10 @@ fn chat(body: &Value, behaviour: &Behaviour, fate: Fate, name: u64) -> (Answer, 
         "choices": [{ "index": 0, "message": { "role": "assistant", "content": text }, "finish_reason": finish }],
         "usage": usage(tokens_in, tokens_out),
     });
+    // What it is about stays the same when it is asked again in other words.
+    let mut messages = asked["messages"].as_array().into_iter().flatten();
+    let first = messages.find(|message| message["role"] == "user").map(Value::to_string);
+    let name = fate::name(first.unwrap_or_default().as_bytes());
     let good = (fate == Fate::Good).then_some(Good { name, tokens_in, tokens_out });
     (Answer { good, ..Answer::json(200, &body) }, question.user)
 }

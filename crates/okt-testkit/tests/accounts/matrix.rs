@@ -87,6 +87,11 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         }
         ("POST", "/api/v1/sources/classify") => json!({"value": "10.1000/182"}),
         ("POST", "/api/v1/repositories/{repoID}/sources") => json!({"doi": "10.1000/182"}),
+        ("POST", "/api/v1/promptsets") => {
+            json!({"name": "Ours", "phases": {"posture": format!("Number {}", about.number)}})
+        }
+        ("POST", "/api/v1/repositories/{repoID}/sources/estimate") => json!({"source_ids": []}),
+        ("PUT", "/api/v1/repositories/{repoID}/facts/{factID}") => json!({"status": "rejected"}),
         ("POST", "/api/v1/repositories") => json!({"name": "Another"}),
         ("PUT", "/api/v1/repositories/{repoID}") => json!({"name": "Renamed"}),
         ("PUT", "/api/v1/repositories/{repoID}/members") => json!({"user_id": about.user, "role": "editor"}),
@@ -121,9 +126,19 @@ fn path(line: &Line, about: &About) -> String {
     let path = line.path.replace("{userID}", &about.user.to_string()).replace("{path}", "mcp");
     let path = path.replace("{repoID}", &about.repository).replace("{jobID}", &about.job);
     let path = path.replace("{context}", "Own");
-    let path = ["{keyID}", "{grantID}", "{clientID}", "{rest}", "{sourceID}", "{imageID}", "{provider}"]
-        .iter()
-        .fold(path, |path, name| path.replace(name, &nothing));
+    let path = [
+        "{keyID}",
+        "{grantID}",
+        "{clientID}",
+        "{rest}",
+        "{sourceID}",
+        "{imageID}",
+        "{provider}",
+        "{factID}",
+        "{hash}",
+    ]
+    .iter()
+    .fold(path, |path, name| path.replace(name, &nothing));
     assert!(!path.contains('{'), "{path} has a new parameter: say in matrix.rs what stands for it");
     path
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::house::{House, REPOSITORIES, id_of, path};
-use crate::isolation_sources;
+use crate::{isolation_facts, isolation_sources};
 
 /// Rows of a repository in every table of its home.
 pub fn rows(id: Uuid) -> String {
@@ -26,9 +26,11 @@ pub async fn furnish(house: &House, id: Uuid, database: &str) {
     let mut tx = house.service.api.app.databases().begin(database, id.into()).await.unwrap();
     let concept = concepts::file(&mut tx, id.into(), "Varroosis", "Disease").await.unwrap();
     concepts::link(&mut tx, id.into(), concept, &(1..=6_000).collect::<Vec<_>>()).await.unwrap();
-    counters::add(&mut tx, id.into(), "facts", 6_000).await.unwrap();
+    // Beside the two that are planted below.
+    counters::add(&mut tx, id.into(), "facts", 5_998).await.unwrap();
     let job = JobId::mint();
     let (source, _) = isolation_sources::plant(&mut tx, id.into(), job, &job.to_string()).await;
+    isolation_facts::plant(&mut tx, id.into(), source).await;
     let payload = CleanupRepository { repository: id.into() };
     // Of a kind that nobody here runs for a repository.
     outbox::push(&mut tx, id.into(), JobId::mint(), &payload, When { priority: 0, delay_ms: 3_600_000 })

@@ -6,22 +6,24 @@
 //! alone.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
-use okt_model::{ConceptId, ImageId, JobId, MigrateContext, RepositoryId, Result, SourceId};
+use okt_model::{ConceptId, FactId, ImageId, JobId, MigrateContext, RepositoryId, Result, SourceId};
 use okt_store::contexts::NewContext;
 use okt_store::outbox::{self, When};
 use okt_store::{Connection, concepts, contexts, counters};
 use okt_testkit::db::run;
 
 use crate::house::House;
-use crate::isolation_sources;
+use crate::{isolation_facts, isolation_sources};
 
 /// What the other tenant has, by the names under which one could ask for it.
 #[derive(Clone, Copy)]
 pub(crate) struct Theirs {
-    concept: ConceptId,
+    pub concept: ConceptId,
+    pub fact: FactId,
+    pub fact_no: i64,
     pub job: JobId,
     pub source: SourceId,
     pub image: ImageId,
@@ -171,6 +173,10 @@ const BEGIN_THEIR_OWN: &[&str] = &[
     "moves::remove",
 ];
 
+fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
+    CALLS.iter().chain(isolation_sources::CALLS).chain(isolation_facts::CALLS)
+}
+
 async fn tenants(house: &House) -> (RepositoryId, RepositoryId, Theirs) {
     let (one, two) = (RepositoryId::mint(), RepositoryId::mint());
     let databases = house.service.api.app.databases();
@@ -187,13 +193,15 @@ async fn tenants(house: &House) -> (RepositoryId, RepositoryId, Theirs) {
     let job = JobId::mint();
     outbox::push(&mut tx, one, job, &MigrateContext { source: 1, target: 2 }, When::default()).await.unwrap();
     let (source, image) = isolation_sources::plant(&mut tx, one, job, isolation_sources::THEIRS).await;
+    let (fact, fact_no) = isolation_facts::plant(&mut tx, one, source).await;
+    concepts::link(&mut tx, one, concept, &[fact_no]).await.unwrap();
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();
     let mut tx = databases.begin("default", two).await.unwrap();
     contexts::insert(&mut tx, two, &[context("Own")]).await.unwrap();
     tx.commit().await.unwrap();
-    (one, two, Theirs { concept, job, source, image, context: held.no, target: target.no })
+    (one, two, Theirs { concept, fact, fact_no, job, source, image, context: held.no, target: target.no })
 }
 
 /// All rows of a tenant, as they are.
@@ -218,7 +226,7 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
     let mut owner = house.service.database.connect().await;
     let before = rows(&mut owner, one).await;
     assert!(before.len() >= 8, "{before:?}");
-    for (name, call) in CALLS.iter().chain(isolation_sources::CALLS) {
+    for (name, call) in all() {
         // As it is meant to be: in one's own transaction, with one's own repository, and somebody else's ids.
         let mut tx = databases.begin("default", two).await.unwrap();
         let found = call(&mut tx, two, theirs).await;
@@ -256,16 +264,20 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
     }
     // The calls do find what they ask for, where it is one's own.
     let mut seen = BTreeSet::new();
-    for (name, call) in CALLS.iter().chain(isolation_sources::CALLS) {
+    for (name, call) in all() {
         let mut tx = databases.begin("default", one).await.unwrap();
         if call(&mut tx, one, theirs).await.unwrap() {
             seen.insert(*name);
         }
     }
     let writes = ["contexts::insert", "contexts::hold", "counters::add", "outbox::push"];
-    let writes = writes.into_iter().chain(isolation_sources::WRITES).collect::<Vec<_>>();
-    let calls = CALLS.iter().chain(isolation_sources::CALLS).map(|(name, _)| *name);
-    let silent: Vec<_> = calls.filter(|name| !seen.contains(name)).collect();
+    let writes = writes
+        .into_iter()
+        .chain(isolation_sources::WRITES)
+        .chain(isolation_facts::WRITES)
+        .collect::<BTreeSet<_>>();
+    let calls = all().map(|(name, _)| *name);
+    let silent: BTreeSet<_> = calls.filter(|name| !seen.contains(name)).collect();
     assert_eq!(silent, writes, "a call that never finds anything proves nothing");
 }
 
@@ -274,12 +286,10 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
 fn every_function_on_rows_of_repositories_is_called() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../okt-store/src");
     let mut found = BTreeSet::new();
-    for entry in std::fs::read_dir(sources).unwrap() {
-        let file = entry.unwrap().path();
-        let Some(module) = file.file_stem().and_then(|name| name.to_str()) else { continue };
-        if file.extension().is_none_or(|end| end != "rs") {
-            continue;
-        }
+    for file in files(&sources) {
+        // A file in the folder of a module is a part of it.
+        let parent = file.parent().filter(|folder| *folder != sources);
+        let module = parent.unwrap_or(&file).file_stem().and_then(|name| name.to_str()).unwrap();
         let text = std::fs::read_to_string(&file).unwrap();
         if ["databases", "migrate", "lib"].contains(&module) || !text.contains("okt_repository.") {
             continue;
@@ -290,13 +300,24 @@ fn every_function_on_rows_of_repositories_is_called() {
             format!("{module}::{name}")
         }));
     }
-    let called: BTreeSet<String> = CALLS
-        .iter()
-        .chain(isolation_sources::CALLS)
+    let called: BTreeSet<String> = all()
         .map(|(name, _)| *name)
         .chain(RELAYS.iter().map(|(name, _)| *name))
         .chain(BEGIN_THEIR_OWN.iter().copied())
         .map(str::to_owned)
         .collect();
     assert_eq!(found, called);
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+    found
 }

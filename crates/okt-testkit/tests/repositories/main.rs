@@ -7,6 +7,7 @@ mod contexts;
 mod creation;
 mod house;
 mod isolation;
+mod isolation_facts;
 mod isolation_sources;
 mod members;
 mod merging;

@@ -3,21 +3,20 @@
 use std::time::{Duration, Instant};
 
 use http::Method;
-use okt_queue::Worker;
 use okt_testkit::accounts::{Person, register, send};
 use okt_testkit::client::Answer;
-use okt_testkit::jobs;
+use okt_testkit::jobs::Hired;
 use okt_testkit::served::TestService;
 use okt_testkit::web::Web;
 use serde_json::{Value, json};
 
 pub(crate) struct Library {
+    /// Works for as long as it is there, and no longer than the rest.
+    worker: Option<Hired>,
     pub service: TestService,
     pub web: Web,
     pub owner: Person,
     pub repository: String,
-    /// Works for as long as it is there.
-    worker: Option<Worker>,
 }
 
 impl Library {
@@ -53,7 +52,7 @@ impl Library {
             okt_queue::Periodic::new(&okt_jobs::SettleSources {}, Duration::from_secs(1))
                 .expect("plain data"),
         ];
-        self.worker = Some(jobs::worker(config, jobs::kinds(config), periodic, |_| {}).await);
+        self.worker = Some(Hired::start(config, periodic).await);
     }
 
     pub(crate) fn path(&self, rest: &str) -> String {

@@ -1,0 +1,257 @@
+//! What it would cost to turn sources into facts, before anybody pays.
+
+use std::collections::BTreeSet;
+
+use okt_auth::RepoScope;
+use okt_config::Chunking;
+use okt_extract::{Promptset, Text, chunks, estimate, fact_question, image_question};
+use okt_model::{
+    ContentHash, EXTRACTIVE_MODEL, Error, Operation, Result, Source, SourceId, SourceImage, SourceText,
+    Usage, UsageFilter, UsageGroup,
+};
+use okt_store::{
+    ai_calls, model_answers, promptsets, repository_settings, source_images, source_texts, sources,
+};
+
+use crate::App;
+
+/// Calls from which the ratio of tokens to characters is taken; with fewer it would be chance.
+const HISTORY: i64 = 20;
+const HISTORY_DAYS: i64 = 60;
+/// What models write for each token that they read of a source: about a fact for a sentence, as long as it, and nearly as
+/// much again for the form that it has to have.
+const WRITTEN: f64 = 1.8;
+/// What looking at a picture takes, by and large.
+const IMAGE_TOKENS: (f64, f64) = (1_000.0, 150.0);
+
+/// What one source would cost.
+#[derive(Clone, Debug)]
+pub struct SourceEstimate {
+    pub source: SourceId,
+    pub chunks: u64,
+    /// Of them those that were answered before, and cost nothing.
+    pub answered: u64,
+    pub calls: u64,
+    pub tokens_in: u64,
+    pub tokens_out: u64,
+    pub usd: f64,
+}
+
+pub struct Estimate {
+    /// Empty when facts are not looked for.
+    pub model: String,
+    /// Whether it rests on what this repository has seen of the model, or on a rule of thumb.
+    pub from_history: bool,
+    pub sources: Vec<SourceEstimate>,
+}
+
+/// Tokens for each character that is sent.
+#[derive(Clone, Copy)]
+struct Ratio {
+    tokens_in: f64,
+    tokens_out: f64,
+}
+
+impl App {
+    pub async fn estimate_sources(&self, scope: &RepoScope, ids: &[SourceId]) -> Result<Estimate> {
+        let settings = &self.config().providers.decomposition;
+        let model = settings.fact_extraction.model.clone();
+        let (promptset, with_images) = self.chosen(scope).await?;
+        let history = self.history(scope, &model).await?;
+        let mut found = Vec::new();
+        // Naming one twice does not make it dearer.
+        let ids: BTreeSet<SourceId> = ids.iter().copied().collect();
+        for id in &ids {
+            let (source, text, images) = self.for_estimate(scope, *id).await?;
+            let images = if with_images { self.looks(&promptset, &source, &images) } else { Vec::new() };
+            let (promptset, chunking, named) = (promptset.clone(), settings.chunking.clone(), model.clone());
+            // A long text takes a while to cut, and others want to be answered.
+            let asked =
+                tokio::task::spawn_blocking(move || Asked::of(&promptset, &source, &text, &chunking, &named));
+            let asked = asked.await.map_err(Error::internal)?;
+            found.push(self.priced(scope, *id, &model, asked, images, history).await?);
+        }
+        Ok(Estimate { model, from_history: history.is_some(), sources: found })
+    }
+
+    async fn priced(
+        &self,
+        scope: &RepoScope,
+        source: SourceId,
+        model: &str,
+        asked: Vec<Asked>,
+        images: Vec<ContentHash>,
+        history: Option<Ratio>,
+    ) -> Result<SourceEstimate> {
+        let repository = scope.repository();
+        let chunks = count(asked.len());
+        if model.is_empty() || model == EXTRACTIVE_MODEL {
+            let (answered, calls, tokens_in, tokens_out) = (0, 0, 0, 0);
+            return Ok(SourceEstimate { source, chunks, answered, calls, tokens_in, tokens_out, usd: 0.0 });
+        }
+        let keys: Vec<ContentHash> =
+            asked.iter().map(|asked| asked.key).chain(images.iter().copied()).collect();
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        let known = model_answers::list(&mut tx, repository, &keys).await?;
+        tx.commit().await?;
+        let (mut reads, mut writes) = (0.0, 0.0);
+        let open: Vec<&Asked> = asked.iter().filter(|asked| !known.contains_key(&asked.key)).collect();
+        for asked in &open {
+            let ratio = history.unwrap_or(asked.rule_of_thumb());
+            reads += asked.characters * ratio.tokens_in;
+            writes += asked.characters * ratio.tokens_out;
+        }
+        let images = images.iter().filter(|key| !known.contains_key(key)).count();
+        let (calls, images) = (count(open.len()), count(images));
+        let looks = small(images);
+        let price = self.price_of(model, reads, writes);
+        let viewer = &self.config().providers.decomposition.image_extraction.model;
+        let looking = self.price_of(viewer, looks * IMAGE_TOKENS.0, looks * IMAGE_TOKENS.1);
+        Ok(SourceEstimate {
+            source,
+            chunks,
+            answered: chunks - calls,
+            calls: calls + images,
+            tokens_in: rounded(reads + looks * IMAGE_TOKENS.0),
+            tokens_out: rounded(writes + looks * IMAGE_TOKENS.1),
+            usd: price + looking,
+        })
+    }
+
+    /// In US dollars; a model that is not in the catalogue costs nothing, since it can't be asked.
+    fn price_of(&self, model: &str, tokens_in: f64, tokens_out: f64) -> f64 {
+        let found = self.config().providers.ai.models.iter().find(|known| known.id == model);
+        found.map_or(0.0, |model| {
+            (tokens_in * model.input_cost_per_1m + tokens_out * model.output_cost_per_1m) / 1_000_000.0
+        })
+    }
+
+    async fn chosen(&self, scope: &RepoScope) -> Result<(Promptset, bool)> {
+        let mut conn = self.databases().acquire_system().await?;
+        let settings = repository_settings::find(&mut conn, scope.repository()).await?.unwrap_or_default();
+        let used = promptsets::find_used(&mut conn, scope.repository()).await?;
+        conn.done();
+        let promptset = Promptset::of(used.as_ref()).map_err(Error::internal)?;
+        let images = &self.config().providers.decomposition.image_extraction;
+        Ok((
+            promptset,
+            settings.stages.image_extraction.unwrap_or(images.enabled) && !images.model.is_empty(),
+        ))
+    }
+
+    /// How many tokens the model made of a character lately, in this repository.
+    async fn history(&self, scope: &RepoScope, model: &str) -> Result<Option<Ratio>> {
+        let mut tx = self.databases().begin_system().await?;
+        let to = ai_calls::today(&mut tx).await?;
+        let from = to.checked_sub_days(chrono::Days::new(HISTORY_DAYS.unsigned_abs())).unwrap_or(to);
+        let filter = UsageFilter { group: UsageGroup::Model, from, to };
+        let operation = Some(Operation::FactExtraction);
+        let found = ai_calls::list_sums(&mut tx, Some(scope.repository()), filter, operation, 100).await?;
+        tx.commit().await?;
+        let known = found.into_iter().find(|usage| usage.key == model && usage.calls >= HISTORY);
+        Ok(known.and_then(|usage| ratio(&usage)))
+    }
+
+    async fn for_estimate(
+        &self,
+        scope: &RepoScope,
+        id: SourceId,
+    ) -> Result<(Source, SourceText, Vec<SourceImage>)> {
+        let repository = scope.repository();
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        let missing =
+            || Error::invalid("source_ids", format!("no source of this repository has the id {id}"));
+        let source = sources::find(&mut tx, repository, id).await?.ok_or_else(missing)?;
+        let text = source_texts::find(&mut tx, repository, id).await?;
+        let images = source_images::list(&mut tx, repository, id).await?;
+        tx.commit().await?;
+        let text =
+            text.ok_or(Error::Conflict("a source has no text yet, so nobody knows what it would cost"))?;
+        Ok((source, text, images))
+    }
+
+    /// The questions about images, each once.
+    fn looks(&self, promptset: &Promptset, source: &Source, images: &[SourceImage]) -> Vec<ContentHash> {
+        let settings = &self.config().providers.decomposition.image_extraction;
+        let most = usize::try_from(settings.max_images_per_source).unwrap_or(usize::MAX);
+        let stored = images.iter().filter(|image| image.kind == "inline");
+        let stored = stored.filter_map(|image| Some((image, image.blob?)));
+        let keys = stored.take(most).map(|(image, blob)| {
+            let question = image_question(promptset, source.title.as_deref(), image.alt_text.as_deref());
+            question.about(blob.hash.0).key(&settings.model)
+        });
+        keys.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
+
+/// A call that would be made.
+struct Asked {
+    key: ContentHash,
+    characters: f64,
+    tokens: f64,
+    /// Of the source's own text.
+    text_tokens: f64,
+}
+
+impl Asked {
+    fn of(
+        promptset: &Promptset,
+        source: &Source,
+        text: &SourceText,
+        chunking: &Chunking,
+        model: &str,
+    ) -> Vec<Self> {
+        let title = source.title.as_deref();
+        let sentences = Text::new(&text.text, &text.sentences);
+        let cut = chunks(&sentences, chunking.chunk_size, chunking.chunk_overlap);
+        let asked = cut.iter().map(|chunk| {
+            let question = fact_question(promptset, title, &sentences, chunk);
+            let own = chunk.sentences.clone().map(|no| estimate(sentences.sentence(no))).sum();
+            Self {
+                key: question.key(model),
+                characters: float(question.system.chars().count() + question.user.chars().count()),
+                tokens: estimated(&question.system) + estimated(&question.user),
+                text_tokens: small(own),
+            }
+        });
+        asked.collect()
+    }
+
+    fn rule_of_thumb(&self) -> Ratio {
+        let characters = self.characters.max(1.0);
+        Ratio { tokens_in: self.tokens / characters, tokens_out: WRITTEN * self.text_tokens / characters }
+    }
+}
+
+fn ratio(usage: &Usage) -> Option<Ratio> {
+    let number = |number: i64| u32::try_from(number).map_or(f64::from(u32::MAX), f64::from);
+    // Both sides by the same measure, so that large numbers stay numbers.
+    let scale = (usage.characters / i64::from(u32::MAX)).max(0) + 1;
+    let of = |tokens: i64| number(tokens / scale) / number(usage.characters / scale).max(1.0);
+    (usage.characters > 0).then(|| Ratio { tokens_in: of(usage.tokens_in), tokens_out: of(usage.tokens_out) })
+}
+
+fn estimated(text: &str) -> f64 {
+    small(estimate(text))
+}
+
+fn float(number: usize) -> f64 {
+    small(count(number))
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+fn small(number: u64) -> f64 {
+    u32::try_from(number).map_or(f64::from(u32::MAX), f64::from)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sum of estimates, and never negative"
+)]
+fn rounded(number: f64) -> u64 {
+    number.round() as u64
+}

@@ -1,0 +1,132 @@
+//! Facts: what sources say, in statements that stand on their own.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::permission::words;
+use crate::{ConceptId, ContentHash, FactId, ImageId, SourceId};
+
+/// Stands where the name of a model would, where sentences are taken as facts and no model is asked. Another name when its
+/// rules change.
+pub const EXTRACTIVE_MODEL: &str = "builtin-extractive-1";
+
+words! {
+    /// What became of a fact.
+    FactStatus {
+        /// Not yet compared with the others.
+        New = "new",
+        Stable = "stable",
+        /// Another one says the same.
+        Duplicate = "duplicate",
+        Removed = "removed",
+        /// Somebody who looked at it does not want it.
+        Rejected = "rejected",
+    }
+}
+
+words! {
+    /// What a fact rests on.
+    FactKind {
+        Text = "text",
+        Image = "image",
+    }
+}
+
+/// A fact that a source makes, and where.
+#[derive(Clone, Debug)]
+pub struct NewFact {
+    pub text: String,
+    pub hash: ContentHash,
+    pub kind: FactKind,
+    /// Who put it into words.
+    pub model: String,
+    /// The part of the source that was looked at.
+    pub chunk: Option<i32>,
+    /// By their place in the text.
+    pub sentences: Vec<i32>,
+    pub image: Option<ImageId>,
+}
+
+/// A fact.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    pub id: FactId,
+    pub no: i64,
+    pub text: String,
+    pub hash: ContentHash,
+    pub kind: FactKind,
+    pub status: FactStatus,
+    /// Who put it into words.
+    pub model: String,
+    pub promptset_hash: Option<ContentHash>,
+    pub source_count: i32,
+    pub created_at: DateTime<Utc>,
+}
+
+/// One source that makes a fact.
+#[derive(Clone, Debug)]
+pub struct FactSource {
+    pub source: SourceId,
+    pub title: Option<String>,
+    pub url: String,
+    pub chunk: Option<i32>,
+    pub sentences: Vec<i32>,
+    pub image: Option<ImageId>,
+}
+
+/// A concept that a fact speaks of.
+#[derive(Clone, Debug)]
+pub struct FactConcept {
+    pub id: ConceptId,
+    pub canonical_name: String,
+    pub context: String,
+}
+
+/// Which facts are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct FactFilter {
+    pub status: Option<FactStatus>,
+    pub kind: Option<FactKind>,
+    /// A part of the text, in any case.
+    pub q: Option<String>,
+    pub source: Option<SourceId>,
+    /// Facts that speak of all of these.
+    pub concepts: Vec<ConceptId>,
+}
+
+/// What came of looking for facts in a source.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Extraction {
+    /// Who was asked.
+    pub model: String,
+    pub promptset_hash: String,
+    pub chunks: u32,
+    #[serde(default)]
+    pub images: u32,
+    /// How many of the chunks and images gave nothing that could be used.
+    pub failed: u32,
+    /// The first of them, with why.
+    pub failures: Vec<ChunkFailure>,
+    /// What a model said and the text does not, by why it was left out.
+    #[serde(default)]
+    pub dropped: std::collections::BTreeMap<String, u32>,
+    pub sentences: u32,
+    /// Sentences that some fact rests on.
+    pub cited_sentences: u32,
+}
+
+/// A part of a source that gave nothing that could be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChunkFailure {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunk: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_sentence: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_sentence: Option<u32>,
+    /// Stable.
+    pub code: String,
+    pub message: String,
+}

@@ -1,0 +1,81 @@
+//! What models were used for, and what it cost.
+
+use chrono::NaiveDate;
+
+use crate::permission::words;
+use crate::{CallId, JobId, RepositoryId, SourceId};
+
+words! {
+    /// What a model is asked for.
+    Operation {
+        FactExtraction = "fact_extraction",
+        ImageFactExtraction = "image_fact_extraction",
+    }
+}
+
+words! {
+    /// What came of a call that was answered.
+    CallOutcome {
+        Ok = "ok",
+        /// It was not what had been asked for.
+        Misfit = "misfit",
+        /// It was cut off.
+        Truncated = "truncated",
+        /// The model did not want to.
+        Filtered = "filtered",
+        /// Whoever had asked was not there any more.
+        Unread = "unread",
+    }
+}
+
+/// A call that was answered, and so paid for.
+#[derive(Clone, Debug)]
+pub struct ModelCall {
+    pub id: CallId,
+    pub repository: RepositoryId,
+    pub source: Option<SourceId>,
+    pub job: JobId,
+    pub operation: Operation,
+    pub model: String,
+    pub outcome: CallOutcome,
+    pub tokens_in: u64,
+    pub tokens_out: u64,
+    pub usd: f64,
+    pub latency_ms: u64,
+    pub retries: u32,
+    /// What was sent.
+    pub characters: u64,
+}
+
+words! {
+    /// By what usage is summed up.
+    UsageGroup {
+        Day = "day",
+        Model = "model",
+        Operation = "operation",
+        Source = "source",
+    }
+}
+
+/// A sum of calls.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// The day, model, operation or source.
+    pub key: String,
+    pub calls: i64,
+    pub tokens_in: i64,
+    pub tokens_out: i64,
+    pub usd: f64,
+    /// Of all calls together.
+    pub latency_ms: i64,
+    pub retries: i64,
+    pub characters: i64,
+}
+
+/// Which calls are asked for: from this day to that one, both included.
+#[derive(Clone, Copy, Debug)]
+pub struct UsageFilter {
+    pub group: UsageGroup,
+    pub from: NaiveDate,
+    pub to: NaiveDate,
+}

@@ -1,0 +1,344 @@
+//! Rows of `okt_repository.facts` and `okt_repository.fact_sources`: what sources say, and where.
+//!
+//! A fact is there once, whoever makes it. Whoever writes facts adds new ones in the order of their hashes, then holds all that
+//! are concerned in that order, and takes the counter of the repository last, so that two sources that say the same do not wait
+//! for each other in a circle.
+
+mod writing;
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use okt_model::{
+    ConceptId, ContentHash, Error, Fact, FactConcept, FactFilter, FactId, FactKind, FactSource, FactStatus,
+    RepositoryId, Result, SourceId,
+};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::error::from_sqlx;
+
+pub use writing::{forget_source, replace};
+
+/// A place in an order of facts: how many sources the last one had, and its number.
+pub type FactPlace = (i32, i64);
+
+/// A source of a fact with what it says in its own words.
+#[derive(Clone, Debug)]
+pub struct Quoted {
+    pub link: FactSource,
+    /// For each of the sentences.
+    pub quotes: Vec<Option<String>>,
+    /// For PDFs, from 1.
+    pub pages: Vec<Option<i32>>,
+}
+
+/// A fact that rests on sentences of a source.
+#[derive(Clone, Debug)]
+pub struct Resting {
+    pub id: FactId,
+    pub text: String,
+    pub model: String,
+    pub sentences: Vec<i32>,
+}
+
+/// How many facts only this source makes.
+#[tracing::instrument(level = "debug", name = "db.facts.count_alone", skip_all, fields(source.id = %source))]
+pub async fn count_alone(conn: &mut PgConnection, repository: RepositoryId, source: SourceId) -> Result<i64> {
+    sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM okt_repository.fact_sources l
+             JOIN okt_repository.sources s ON s.repository_id = l.repository_id AND s.no = l.source_no
+             JOIN okt_repository.facts f ON f.repository_id = l.repository_id AND f.no = l.fact_no
+            WHERE l.repository_id = $1 AND s.id = $2 AND f.source_count = 1"#,
+        repository.uuid(),
+        source.uuid(),
+    )
+    .fetch_one(conn)
+    .await
+    .map_err(from_sqlx)
+}
+
+#[tracing::instrument(level = "debug", name = "db.facts.find", skip_all, fields(fact.id = %id))]
+pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: FactId) -> Result<Option<Fact>> {
+    let row = sqlx::query_as!(
+        Row,
+        "SELECT id, no, text, content_hash, kind, status, model, promptset_hash, source_count, created_at
+           FROM okt_repository.facts WHERE repository_id = $1 AND id = $2",
+        repository.uuid(),
+        id.uuid(),
+    )
+    .fetch_optional(conn)
+    .await
+    .map_err(from_sqlx)?;
+    row.map(Fact::try_from).transpose()
+}
+
+/// From after a place on: the newest first, or those with the most sources.
+#[tracing::instrument(level = "debug", name = "db.facts.list", skip_all)]
+pub async fn list(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    filter: &FactFilter,
+    by_sources: bool,
+    after: Option<FactPlace>,
+    limit: i64,
+) -> Result<Vec<Fact>> {
+    let (count, no) = after.unzip();
+    let status = filter.status.map(FactStatus::as_str);
+    let kind = filter.kind.map(FactKind::as_str);
+    let q = filter.q.as_deref().map(str::to_lowercase);
+    let rows = if filter.source.is_some() || !filter.concepts.is_empty() {
+        // A name that leads nowhere has no facts.
+        let Some((source, concepts)) = links(conn, repository, filter).await? else { return Ok(Vec::new()) };
+        let needed =
+            i64::try_from(concepts.len() + usize::from(source.is_some())).map_err(Error::internal)?;
+        let count = if by_sources { count } else { count.map(|_| 0) };
+        let rows = sqlx::query_file_as!(
+            Row,
+            "src/sql/list_facts_among.sql",
+            repository.uuid(),
+            no,
+            status,
+            kind,
+            q,
+            limit,
+            count,
+            source,
+            &concepts,
+            needed,
+            by_sources,
+        );
+        rows.fetch_all(conn).await
+    } else if by_sources {
+        let rows = sqlx::query_file_as!(
+            Row,
+            "src/sql/list_facts_by_sources.sql",
+            repository.uuid(),
+            no,
+            status,
+            kind,
+            q,
+            limit,
+            count,
+        );
+        rows.fetch_all(conn).await
+    } else {
+        let rows = sqlx::query_file_as!(
+            Row,
+            "src/sql/list_facts_newest.sql",
+            repository.uuid(),
+            no,
+            status,
+            kind,
+            q,
+            limit,
+        );
+        rows.fetch_all(conn).await
+    };
+    rows.map_err(from_sqlx)?.into_iter().map(Fact::try_from).collect()
+}
+
+/// The sources that make a fact, the first ones first.
+#[tracing::instrument(level = "debug", name = "db.facts.list_sources", skip_all)]
+pub async fn list_sources(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    fact: i64,
+    limit: i64,
+) -> Result<Vec<Quoted>> {
+    let rows = sqlx::query_file!("src/sql/list_fact_sources.sql", repository.uuid(), fact, limit);
+    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    let quoted = rows.into_iter().map(|row| Quoted {
+        link: FactSource {
+            source: row.id.into(),
+            title: row.title,
+            url: row.url,
+            chunk: row.chunk_no,
+            sentences: row.sentences,
+            image: row.image_id.map(Into::into),
+        },
+        quotes: row.quotes,
+        pages: row.pages,
+    });
+    Ok(quoted.collect())
+}
+
+/// The concepts that a fact speaks of, by name.
+#[tracing::instrument(level = "debug", name = "db.facts.list_concepts", skip_all)]
+pub async fn list_concepts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    fact: i64,
+) -> Result<Vec<FactConcept>> {
+    let rows = sqlx::query!(
+        "SELECT c.id, c.canonical_name, x.label
+           FROM okt_repository.fact_concepts l
+           JOIN okt_repository.concepts c ON c.repository_id = l.repository_id AND c.no = l.concept_no
+           JOIN okt_repository.contexts x ON x.repository_id = c.repository_id AND x.no = c.context_no
+          WHERE l.repository_id = $1 AND l.fact_no = $2
+          ORDER BY lower(c.canonical_name), c.no
+          LIMIT 1000",
+        repository.uuid(),
+        fact,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    let concepts = rows.into_iter().map(|row| FactConcept {
+        id: row.id.into(),
+        canonical_name: row.canonical_name,
+        context: row.label,
+    });
+    Ok(concepts.collect())
+}
+
+/// The facts that rest on any of these sentences of a source.
+#[tracing::instrument(level = "debug", name = "db.facts.list_resting", skip_all, fields(source.id = %source))]
+pub async fn list_resting(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+    sentences: &[i32],
+) -> Result<Vec<Resting>> {
+    let rows = sqlx::query!(
+        "SELECT f.id, f.text, f.model, l.sentences
+           FROM okt_repository.sources s
+           JOIN okt_repository.fact_sources l ON l.repository_id = s.repository_id AND l.source_no = s.no
+           JOIN okt_repository.facts f ON f.repository_id = l.repository_id AND f.no = l.fact_no
+          WHERE s.repository_id = $1 AND s.id = $2 AND l.sentences && $3
+          ORDER BY f.no",
+        repository.uuid(),
+        source.uuid(),
+        sentences,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    let resting = rows.into_iter().map(|row| Resting {
+        id: row.id.into(),
+        text: row.text,
+        model: row.model,
+        sentences: row.sentences,
+    });
+    Ok(resting.collect())
+}
+
+/// The sentences of a source that some fact rests on.
+#[tracing::instrument(level = "debug", name = "db.facts.list_cited", skip_all, fields(source.id = %source))]
+pub async fn list_cited(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+) -> Result<BTreeSet<i32>> {
+    let rows = sqlx::query_scalar!(
+        r#"SELECT DISTINCT unnest(l.sentences) AS "sentence!"
+             FROM okt_repository.sources s
+             JOIN okt_repository.fact_sources l ON l.repository_id = s.repository_id AND l.source_no = s.no
+            WHERE s.repository_id = $1 AND s.id = $2"#,
+        repository.uuid(),
+        source.uuid(),
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Somebody has judged it; false when it is not in one of the states that this may follow.
+#[tracing::instrument(level = "debug", name = "db.facts.mark", skip_all, fields(fact.id = %id, status = next.as_str()))]
+pub async fn mark(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: FactId,
+    from: &[FactStatus],
+    next: FactStatus,
+) -> Result<bool> {
+    let from: Vec<String> = from.iter().map(|status| status.as_str().to_owned()).collect();
+    let done = sqlx::query!(
+        "UPDATE okt_repository.facts SET status = $4 WHERE repository_id = $1 AND id = $2 AND status = ANY ($3)",
+        repository.uuid(),
+        id.uuid(),
+        &from,
+        next.as_str(),
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(done.rows_affected() == 1)
+}
+
+async fn number(conn: &mut PgConnection, repository: RepositoryId, source: SourceId) -> Result<i64> {
+    let no = sqlx::query_scalar!(
+        "SELECT no FROM okt_repository.sources WHERE repository_id = $1 AND id = $2",
+        repository.uuid(),
+        source.uuid(),
+    );
+    no.fetch_optional(conn).await.map_err(from_sqlx)?.ok_or(Error::NotFound("source"))
+}
+
+/// The numbers of what a filter names; `None` when one of them is not there.
+async fn links(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    filter: &FactFilter,
+) -> Result<Option<(Option<i64>, Vec<i64>)>> {
+    let source = match filter.source {
+        Some(source) => match number(conn, repository, source).await {
+            Err(Error::NotFound(_)) => return Ok(None),
+            number => Some(number?),
+        },
+        None => None,
+    };
+    let ids: BTreeSet<Uuid> = filter.concepts.iter().copied().map(ConceptId::uuid).collect();
+    let ids: Vec<Uuid> = ids.into_iter().collect();
+    let concepts = sqlx::query_scalar!(
+        r#"SELECT coalesce(merged_into, no) AS "no!" FROM okt_repository.concepts
+            WHERE repository_id = $1 AND id = ANY ($2)"#,
+        repository.uuid(),
+        &ids,
+    );
+    let concepts = concepts.fetch_all(conn).await.map_err(from_sqlx)?;
+    if concepts.len() < ids.len() {
+        return Ok(None);
+    }
+    let concepts: BTreeSet<i64> = concepts.into_iter().collect();
+    Ok(Some((source, concepts.into_iter().collect())))
+}
+
+struct Row {
+    id: Uuid,
+    no: i64,
+    text: String,
+    content_hash: Vec<u8>,
+    kind: String,
+    status: String,
+    model: String,
+    promptset_hash: Option<Vec<u8>>,
+    source_count: i32,
+    created_at: DateTime<Utc>,
+}
+
+impl TryFrom<Row> for Fact {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self> {
+        let kind = FactKind::ALL.iter().find(|kind| kind.as_str() == row.kind).copied();
+        let status = FactStatus::ALL.iter().find(|status| status.as_str() == row.status).copied();
+        Ok(Self {
+            id: row.id.into(),
+            no: row.no,
+            text: row.text,
+            hash: hash(&row.content_hash)?,
+            kind: kind.ok_or_else(|| Error::internal("a fact is of a kind that nobody knows"))?,
+            status: status.ok_or_else(|| Error::internal("a fact is in a state that nobody knows"))?,
+            model: row.model,
+            promptset_hash: row.promptset_hash.as_deref().map(hash).transpose()?,
+            source_count: row.source_count,
+            created_at: row.created_at,
+        })
+    }
+}
+
+fn hash(bytes: &[u8]) -> Result<ContentHash> {
+    bytes.try_into().map(ContentHash).map_err(Error::internal)
+}

@@ -1,0 +1,251 @@
+//! What a source says, in place of what it said before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use okt_model::{ContentHash, Error, FactId, ImageId, NewFact, RepositoryId, Result, SourceId};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{hash, number};
+use crate::counters;
+use crate::error::from_sqlx;
+
+const COUNTER: &str = "facts";
+
+/// Makes these the facts of a source, in place of those that it made before, or beside them where `keep` says so; returns
+/// how many it has. What no source makes any more is gone.
+#[tracing::instrument(level = "debug", name = "db.facts.replace", skip_all, fields(source.id = %source))]
+pub async fn replace(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+    facts: &[NewFact],
+    keep: bool,
+    promptset: Option<ContentHash>,
+) -> Result<i64> {
+    let source = number(conn, repository, source).await?;
+    let (added, numbers) = add(conn, repository, source, facts, promptset).await?;
+    let now: BTreeSet<i64> = numbers.values().copied().collect();
+    let replaced: Option<Vec<i64>> = keep.then(|| now.iter().copied().collect());
+    let before = let_go(conn, repository, source, replaced.as_deref()).await?;
+    link(conn, repository, source, facts, &numbers).await?;
+    let gained: Vec<i64> =
+        now.iter().copied().filter(|no| !before.contains(no) && !added.contains(no)).collect();
+    let lost: Vec<i64> = before.difference(&now).copied().collect();
+    let removed = settle(conn, repository, &gained, &lost).await?;
+    let change = i64::try_from(added.len()).unwrap_or(0) - removed;
+    if change != 0 {
+        counters::add(conn, repository, COUNTER, change).await?;
+    }
+    count(conn, repository, source).await
+}
+
+/// Takes away what a source says. What no other source says is gone.
+#[tracing::instrument(level = "debug", name = "db.facts.forget_source", skip_all, fields(source.id = %source))]
+pub async fn forget_source(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+) -> Result<()> {
+    let source = number(conn, repository, source).await?;
+    hold(conn, repository, source, &[]).await?;
+    let lost: Vec<i64> = let_go(conn, repository, source, None).await?.into_iter().collect();
+    let removed = settle(conn, repository, &[], &lost).await?;
+    if removed != 0 {
+        counters::add(conn, repository, COUNTER, -removed).await?;
+    }
+    Ok(())
+}
+
+/// Adds those that nobody has made before, and holds all of them with those that the source made: the numbers of those that
+/// were added, and of all that it makes now by their hashes.
+async fn add(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: i64,
+    facts: &[NewFact],
+    promptset: Option<ContentHash>,
+) -> Result<(BTreeSet<i64>, BTreeMap<ContentHash, i64>)> {
+    let mut added = BTreeSet::new();
+    for _ in 0..5 {
+        added.extend(insert(conn, repository, facts, promptset).await?);
+        let held = hold(conn, repository, source, facts).await?;
+        // One that was there when we looked may be gone with its last source by the time that we hold it.
+        let numbers = facts.iter().map(|fact| Some((fact.hash, *held.get(&fact.hash)?)));
+        if let Some(numbers) = numbers.collect() {
+            return Ok((added, numbers));
+        }
+    }
+    Err(Error::Overloaded("the same facts are just being removed"))
+}
+
+/// Adds those that nobody has made before; their numbers.
+async fn insert(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    facts: &[NewFact],
+    promptset: Option<ContentHash>,
+) -> Result<Vec<i64>> {
+    if facts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<Uuid> = facts.iter().map(|_| FactId::mint().uuid()).collect();
+    let texts: Vec<String> = facts.iter().map(|fact| fact.text.clone()).collect();
+    let kinds: Vec<String> = facts.iter().map(|fact| fact.kind.as_str().to_owned()).collect();
+    let models: Vec<String> = facts.iter().map(|fact| fact.model.clone()).collect();
+    let rows = sqlx::query_file_scalar!(
+        "src/sql/insert_facts.sql",
+        repository.uuid(),
+        &ids,
+        &texts,
+        &hashes(facts),
+        &kinds,
+        &models,
+        promptset.map(|hash| hash.0.to_vec()),
+    );
+    rows.fetch_all(conn).await.map_err(from_sqlx)
+}
+
+/// Holds these facts and those that the source makes until the end of the transaction, in the order of their hashes: the
+/// numbers by their hashes. In a statement of its own, so that what comes next sees them as they are then.
+async fn hold(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: i64,
+    facts: &[NewFact],
+) -> Result<BTreeMap<ContentHash, i64>> {
+    let rows = sqlx::query!(
+        "SELECT f.no, f.content_hash FROM okt_repository.facts f
+          WHERE f.repository_id = $1
+            AND f.no IN (SELECT l.fact_no FROM okt_repository.fact_sources l
+                          WHERE l.repository_id = $1 AND l.source_no = $2
+                          UNION
+                         SELECT o.no FROM unnest($3::bytea[]) AS n (hash)
+                           JOIN okt_repository.facts o ON o.repository_id = $1 AND o.content_hash = n.hash)
+          ORDER BY f.content_hash
+            FOR UPDATE OF f",
+        repository.uuid(),
+        source,
+        &hashes(facts),
+    );
+    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    rows.into_iter().map(|row| Ok((hash(&row.content_hash)?, row.no))).collect()
+}
+
+/// Removes the links of a source, all or those to these facts; returns the facts that they led to.
+async fn let_go(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: i64,
+    facts: Option<&[i64]>,
+) -> Result<BTreeSet<i64>> {
+    let rows = sqlx::query_scalar!(
+        "DELETE FROM okt_repository.fact_sources
+          WHERE repository_id = $1 AND source_no = $2 AND ($3::bigint[] IS NULL OR fact_no = ANY ($3))
+         RETURNING fact_no",
+        repository.uuid(),
+        source,
+        facts,
+    );
+    Ok(rows.fetch_all(conn).await.map_err(from_sqlx)?.into_iter().collect())
+}
+
+async fn count(conn: &mut PgConnection, repository: RepositoryId, source: i64) -> Result<i64> {
+    sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM okt_repository.fact_sources WHERE repository_id = $1 AND source_no = $2"#,
+        repository.uuid(),
+        source,
+    )
+    .fetch_one(conn)
+    .await
+    .map_err(from_sqlx)
+}
+
+async fn link(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: i64,
+    facts: &[NewFact],
+    numbers: &BTreeMap<ContentHash, i64>,
+) -> Result<()> {
+    let mut rows = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for fact in facts {
+        let no =
+            numbers.get(&fact.hash).ok_or_else(|| Error::internal("a fact was added and is not there"))?;
+        rows.0.push(*no);
+        rows.1.push(fact.chunk);
+        rows.2.push(array(&fact.sentences));
+        rows.3.push(fact.image.map(ImageId::uuid));
+    }
+    sqlx::query!(
+        "INSERT INTO okt_repository.fact_sources (repository_id, source_no, fact_no, chunk_no, sentences, image_id)
+         SELECT $1, $2, n.fact, n.chunk, n.sentences::integer[], n.image
+           FROM unnest($3::bigint[], $4::integer[], $5::text[], $6::uuid[]) AS n (fact, chunk, sentences, image)",
+        repository.uuid(),
+        source,
+        &rows.0,
+        &rows.1 as &[Option<i32>],
+        &rows.2,
+        &rows.3 as &[Option<Uuid>],
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// Counts a source more or less for these, which are held; returns how many are gone because they had no other.
+async fn settle(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    gained: &[i64],
+    lost: &[i64],
+) -> Result<i64> {
+    if !gained.is_empty() {
+        let more = sqlx::query!(
+            "UPDATE okt_repository.facts SET source_count = source_count + 1 WHERE repository_id = $1 AND no = ANY ($2)",
+            repository.uuid(),
+            gained,
+        );
+        more.execute(&mut *conn).await.map_err(from_sqlx)?;
+    }
+    if lost.is_empty() {
+        return Ok(0);
+    }
+    let less = sqlx::query!(
+        "UPDATE okt_repository.facts SET source_count = source_count - 1
+          WHERE repository_id = $1 AND no = ANY ($2) AND source_count > 1",
+        repository.uuid(),
+        lost,
+    );
+    // Those with one source only are left, and go.
+    let gone = sqlx::query_scalar!(
+        "DELETE FROM okt_repository.facts f
+          WHERE f.repository_id = $1 AND f.no = ANY ($2)
+            AND NOT EXISTS (SELECT FROM okt_repository.fact_sources l WHERE l.repository_id = $1 AND l.fact_no = f.no)
+         RETURNING f.no",
+        repository.uuid(),
+        lost,
+    );
+    less.execute(&mut *conn).await.map_err(from_sqlx)?;
+    let gone = gone.fetch_all(&mut *conn).await.map_err(from_sqlx)?;
+    if !gone.is_empty() {
+        let unlinked = sqlx::query!(
+            "DELETE FROM okt_repository.fact_concepts WHERE repository_id = $1 AND fact_no = ANY ($2)",
+            repository.uuid(),
+            &gone,
+        );
+        unlinked.execute(conn).await.map_err(from_sqlx)?;
+    }
+    i64::try_from(gone.len()).map_err(Error::internal)
+}
+
+fn hashes(facts: &[NewFact]) -> Vec<Vec<u8>> {
+    facts.iter().map(|fact| fact.hash.0.to_vec()).collect()
+}
+
+/// As PostgreSQL writes it.
+fn array(numbers: &[i32]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(i32::to_string).collect();
+    format!("{{{}}}", numbers.join(","))
+}

@@ -1,0 +1,152 @@
+//! Rows of `okt_repository.model_answers`: what models have answered, by what they were asked.
+
+use std::collections::{BTreeMap, HashMap};
+
+use okt_model::{
+    CallId, CallOutcome, ContentHash, Error, JobId, ModelCall, Operation, RepositoryId, Result, SourceId,
+};
+use sqlx::PgConnection;
+
+use crate::error::from_sqlx;
+
+/// An answer, with the call that it cost.
+#[derive(Clone, Debug)]
+pub struct ModelAnswer {
+    pub key: ContentHash,
+    pub answer: String,
+    pub call: ModelCall,
+}
+
+/// Keeps them, each in place of what was answered to the same question before; not for a source that was removed meanwhile.
+#[tracing::instrument(level = "debug", name = "db.model_answers.insert", skip_all)]
+pub async fn insert(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    answers: &[&ModelAnswer],
+) -> Result<()> {
+    let (mut keys, mut sources, mut calls, mut jobs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut models, mut operations, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut tokens_in, mut tokens_out, mut usd) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut latencies, mut retries, mut characters) = (Vec::new(), Vec::new(), Vec::new());
+    // One for a question: the last.
+    let answers: BTreeMap<ContentHash, &ModelAnswer> =
+        answers.iter().map(|answer| (answer.key, *answer)).collect();
+    for ModelAnswer { key, answer, call } in answers.into_values() {
+        keys.push(key.0.to_vec());
+        sources.push(call.source.map(SourceId::uuid).unwrap_or_default());
+        calls.push(call.id.uuid());
+        jobs.push(call.job.uuid());
+        models.push(call.model.clone());
+        operations.push(call.operation.as_str().to_owned());
+        texts.push(answer.clone());
+        tokens_in.push(signed(call.tokens_in));
+        tokens_out.push(signed(call.tokens_out));
+        usd.push(call.usd);
+        latencies.push(signed(call.latency_ms));
+        retries.push(i32::try_from(call.retries).unwrap_or(i32::MAX));
+        characters.push(signed(call.characters));
+    }
+    sqlx::query!(
+        "WITH there AS (SELECT id FROM okt_repository.sources WHERE repository_id = $1 AND id = ANY ($3) FOR KEY SHARE)
+         INSERT INTO okt_repository.model_answers AS a
+                (repository_id, key, source_id, call_id, job_id, model, operation, answer, tokens_in, tokens_out, usd,
+                 latency_ms, retries, characters)
+         SELECT $1, n.* FROM unnest($2::bytea[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[],
+                                    $9::bigint[], $10::bigint[], $11::float8[], $12::bigint[], $13::integer[],
+                                    $14::bigint[]) AS n (key, source)
+          WHERE n.source IN (SELECT id FROM there)
+          ORDER BY n.key
+         ON CONFLICT (repository_id, key) DO UPDATE
+            SET source_id = excluded.source_id, call_id = excluded.call_id, job_id = excluded.job_id,
+                answer = excluded.answer, tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out,
+                usd = excluded.usd, latency_ms = excluded.latency_ms, retries = excluded.retries,
+                characters = excluded.characters, created_at = excluded.created_at",
+        repository.uuid(),
+        &keys,
+        &sources,
+        &calls,
+        &jobs,
+        &models,
+        &operations,
+        &texts,
+        &tokens_in,
+        &tokens_out,
+        &usd,
+        &latencies,
+        &retries,
+        &characters,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// Those of these questions that were answered.
+#[tracing::instrument(level = "debug", name = "db.model_answers.list", skip_all)]
+pub async fn list(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    keys: &[ContentHash],
+) -> Result<HashMap<ContentHash, ModelAnswer>> {
+    let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.0.to_vec()).collect();
+    let rows = sqlx::query!(
+        "SELECT a.key, a.source_id, a.call_id, a.job_id, a.model, a.operation, a.answer, a.tokens_in, a.tokens_out, a.usd,
+                a.latency_ms, a.retries, a.characters
+           FROM unnest($2::bytea[]) AS n (key)
+           JOIN okt_repository.model_answers a ON a.repository_id = $1 AND a.key = n.key",
+        repository.uuid(),
+        &keys,
+    )
+    .fetch_all(conn)
+    .await
+    .map_err(from_sqlx)?;
+    let mut found = HashMap::new();
+    for row in rows {
+        let key = row.key.as_slice().try_into().map(ContentHash).map_err(Error::internal)?;
+        let operation = Operation::ALL.iter().find(|operation| operation.as_str() == row.operation).copied();
+        let call = ModelCall {
+            id: CallId::from(row.call_id),
+            repository,
+            source: Some(row.source_id.into()),
+            job: JobId::from(row.job_id),
+            operation: operation.ok_or_else(|| Error::internal("an answer to what nobody asks"))?,
+            model: row.model,
+            outcome: CallOutcome::Ok,
+            tokens_in: unsigned(row.tokens_in),
+            tokens_out: unsigned(row.tokens_out),
+            usd: row.usd,
+            latency_ms: unsigned(row.latency_ms),
+            retries: u32::try_from(row.retries).unwrap_or(0),
+            characters: unsigned(row.characters),
+        };
+        found.insert(key, ModelAnswer { key, answer: row.answer, call });
+    }
+    Ok(found)
+}
+
+/// Forgets what was asked about a source.
+#[tracing::instrument(level = "debug", name = "db.model_answers.forget_source", skip_all, fields(source.id = %source))]
+pub async fn forget_source(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+) -> Result<()> {
+    sqlx::query!(
+        "DELETE FROM okt_repository.model_answers WHERE repository_id = $1 AND source_id = $2",
+        repository.uuid(),
+        source.uuid(),
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

@@ -1,0 +1,64 @@
+//! What came of looking for facts in a source, on its row of `okt_repository.sources`.
+
+use okt_model::{
+    Cost, Error, Extraction, JobId, RepositoryId, Result, SourceFailure, SourceId, SourceStatus, Waiting,
+};
+use sqlx::PgConnection;
+
+use crate::error::from_sqlx;
+use crate::model_answers::signed;
+
+/// The job has looked for facts: what came of it, and why it failed if it did. False when the source is another job's.
+#[tracing::instrument(level = "debug", name = "db.source_extractions.settle", skip_all, fields(source.id = %id))]
+pub async fn settle(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: SourceId,
+    job: JobId,
+    extraction: &Extraction,
+    failure: Option<&SourceFailure>,
+    facts: i64,
+) -> Result<bool> {
+    let next = if failure.is_some() { SourceStatus::Failed } else { SourceStatus::Processed };
+    let extraction = serde_json::to_string(extraction).map_err(Error::internal)?;
+    let failure = failure.map(serde_json::to_string).transpose().map_err(Error::internal)?;
+    let done = sqlx::query!(
+        "UPDATE okt_repository.sources
+            SET status = $4, failure = $5::text::jsonb, extraction = $6::text::jsonb, fact_count = $7, waiting_for = NULL,
+                processed_at = CASE WHEN $4 = 'processed' THEN clock_timestamp() ELSE processed_at END
+          WHERE repository_id = $1 AND id = $2 AND job_id = $3 AND status = ANY ($8)",
+        repository.uuid(),
+        id.uuid(),
+        job.uuid(),
+        next.as_str(),
+        failure,
+        extraction,
+        facts,
+        &SourceStatus::before(next),
+    );
+    Ok(done.execute(conn).await.map_err(from_sqlx)?.rows_affected() == 1)
+}
+
+/// What it has cost, and why the job can't go on if it can't.
+#[tracing::instrument(level = "debug", name = "db.source_extractions.note", skip_all, fields(source.id = %id))]
+pub async fn note(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: SourceId,
+    job: JobId,
+    cost: Cost,
+    waiting: Option<Waiting>,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "UPDATE okt_repository.sources SET tokens_in = $4, tokens_out = $5, usd = $6, waiting_for = $7
+          WHERE repository_id = $1 AND id = $2 AND job_id = $3",
+        repository.uuid(),
+        id.uuid(),
+        job.uuid(),
+        signed(cost.tokens_in),
+        signed(cost.tokens_out),
+        cost.usd,
+        waiting.map(Waiting::as_str),
+    );
+    Ok(done.execute(conn).await.map_err(from_sqlx)?.rows_affected() == 1)
+}
