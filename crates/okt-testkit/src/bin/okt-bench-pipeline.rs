@@ -2,7 +2,7 @@
 //! hundred out at once, on a good day and on a bad one. Built and run in release: `cargo xtask bench`.
 //!
 //! The model is a process of its own with a lognormal latency of 300 ms in the median. The arms take turns (bare, ours, ours,
-//! bare). Ours is a worker on a database of its own with sources of twenty chunks that have been fetched.
+//! bare); `okt-bench-pipeline SECONDS ROUNDS IN_FLIGHT` runs only those with so many out at once. Ours is a worker on a database of its own with sources of twenty chunks that have been fetched.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -25,6 +25,10 @@ use okt_testkit::soak::percentile;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
 
+/// As the product has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What has to be reached: of the bare calls a second, on a good day and on a bad one.
 const GOOD_DAY: f64 = 0.95;
 const BAD_DAY: f64 = 0.90;
@@ -42,6 +46,7 @@ const OTHERS: i64 = 8;
 async fn main() -> anyhow::Result<()> {
     let seconds = std::env::args().nth(1).map_or(Ok(15), |text| text.parse())?;
     let rounds: usize = std::env::args().nth(2).map_or(Ok(2), |text| text.parse())?;
+    let only: Option<u32> = std::env::args().nth(3).map(|text| text.parse()).transpose()?;
     let mut missed = Vec::new();
     for (in_flight, faults, limit) in [
         (100, "", GOOD_DAY),
@@ -49,6 +54,9 @@ async fn main() -> anyhow::Result<()> {
         (100, "rate=0.05,hang=0.02", BAD_DAY),
         (400, "rate=0.05,hang=0.02", BAD_DAY),
     ] {
+        if only.is_some_and(|only| only != in_flight) {
+            continue;
+        }
         let run = Run { in_flight, faults, measured: Duration::from_secs(seconds) };
         let mut ratios = Vec::new();
         for _ in 0..rounds {
