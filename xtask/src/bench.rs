@@ -4,7 +4,8 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-const PROGRAMS: &[&str] = &["okt-bench", "okt-bench-queue", "okt-bench-repositories", "okt-bench-pipeline"];
+const PROGRAMS: &[&str] =
+    &["okt-bench", "okt-bench-queue", "okt-bench-repositories", "okt-bench-pipeline", "okt-bench-vectors"];
 /// What they start.
 const HELPERS: &[&str] = &["okt-test-model"];
 

@@ -8,7 +8,7 @@ use std::{env, fs};
 use anyhow::{Context, bail, ensure};
 
 /// Crates with checked queries. Their records lie together in the root of the workspace.
-const CRATES: &[&str] = &["okt-store", "okt-queue"];
+const CRATES: &[&str] = &["okt-store", "okt-queue", "okt-vectors"];
 
 const DATABASE: &str = "okt_sqlx";
 
@@ -56,7 +56,7 @@ fn with_fresh_database(server: &str) -> anyhow::Result<String> {
     psql(server, &["-c", &format!("DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")])?;
     psql(server, &["-c", &format!("CREATE DATABASE {DATABASE}")])?;
     let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/okt-store/migrations");
-    for schema in ["system", "repository", "tasks"] {
+    for schema in ["system", "repository", "tasks", "vectors"] {
         psql(&database, &["-c", &format!("CREATE SCHEMA okt_{schema}")])?;
         let mut files: Vec<PathBuf> = fs::read_dir(migrations.join(schema))?
             .map(|entry| entry.map(|e| e.path()))

@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 use okt_app::SeenFact;
 use okt_http::{Json, Page, PageRequest, Path, Problem, Query};
 use okt_model::{
-    Action, ConceptId, Error, Fact, FactConcept, FactFilter, FactKind, FactStatus, ImageId, Object,
-    Permission,
+    Action, ConceptId, Contradiction, Error, Fact, FactConcept, FactFilter, FactId, FactKind, FactStatus,
+    ImageId, Object, Permission,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -57,8 +57,45 @@ pub struct FactView {
     /// The first hundred.
     sources: Vec<FactSourceView>,
     concepts: Vec<FactConceptView>,
-    /// Facts that were found to say the same, and are a part of this one now.
+    /// Facts that were found to say the same, and are a part of this one now. `PUT` `stable` takes one out again.
     duplicates: Vec<Uuid>,
+    /// Facts that sound like it and do not say the same.
+    candidate_contradictions: Vec<ContradictionView>,
+}
+
+/// A fact that sounds like another one and does not say the same: perhaps they contradict each other.
+#[derive(Serialize, ToSchema)]
+#[schema(as = CandidateContradiction)]
+struct ContradictionView {
+    fact_id: Uuid,
+    text: String,
+    /// In what they differ: `negation`, `number`, `unit`, `date`, `direction`, `roles`, `name`, `quantifier`, `certainty`,
+    /// `wording`, or `judged` when somebody has said so.
+    #[schema(example = "negation")]
+    difference: &'static str,
+    cosine: f32,
+}
+
+/// The facts that are nearest to one.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SimilarFacts)]
+pub struct SimilarView {
+    /// Who made the vectors that were compared. `builtin-minilm-1` runs in the service itself.
+    #[schema(example = "builtin-minilm-1")]
+    model: String,
+    /// The nearest first.
+    data: Vec<SimilarRow>,
+}
+
+/// A fact, and how near it is.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SimilarFact)]
+struct SimilarRow {
+    #[serde(flatten)]
+    row: FactRow,
+    /// Of the angle between the two: 1 for the same.
+    #[schema(example = 0.87)]
+    cosine: f32,
 }
 
 /// A source that makes the statement, in its own words.
@@ -115,6 +152,14 @@ pub struct FactQuery {
     concepts: Option<String>,
     /// `newest` (the default) or `source_count`.
     sort: Option<String>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct SimilarQuery {
+    /// 1 to 50.
+    #[param(default = 10)]
+    limit: Option<u32>,
 }
 
 /// The fact of a path; its repository is the gate's business.
@@ -194,7 +239,28 @@ pub async fn concepts(
     page.page(rows.collect(), |row| row.place)
 }
 
-/// Reject a fact, or take that back.
+/// The facts that are nearest to a fact in what they say.
+#[utoipa::path(get, path = "/api/v1/repositories/{repoID}/facts/{factID}/similar", tag = "Facts",
+    params(("repoID" = String, Path, description = "Its id or its slug"), ("factID" = Uuid, Path), SimilarQuery),
+    responses((status = 200, body = SimilarView, description = "Empty while the fact has no vector"),
+              (status = 503, body = okt_http::ProblemBody, content_type = "application/problem+json",
+               description = "Problem: not_configured, or the vector store does not answer")))]
+pub async fn similar(
+    State(api): State<Api>,
+    repository: Repository,
+    Path(path): Path<FactPath>,
+    Query(query): Query<SimilarQuery>,
+) -> Result<Json<SimilarView>, Problem> {
+    let limit = query.limit.unwrap_or(10);
+    if !(1..=50).contains(&limit) {
+        return Err(Error::invalid("limit", "must be a whole number from 1 to 50").into());
+    }
+    let (model, found) = api.app.list_similar_facts(&repository.0, path.fact.into(), limit).await?;
+    let data = found.into_iter().map(|found| SimilarRow { row: found.fact.into(), cosine: found.cosine });
+    Ok(Json(SimilarView { model, data: data.collect() }))
+}
+
+/// Reject a fact, or take that back. A duplicate that is made `stable` leaves the fact that stood for it.
 #[utoipa::path(put, path = "/api/v1/repositories/{repoID}/facts/{factID}", tag = "Facts",
     params(("repoID" = String, Path, description = "Its id or its slug"), ("factID" = Uuid, Path)),
     request_body = FactJudgement,
@@ -292,7 +358,19 @@ impl From<SeenFact> for FactView {
             row: seen.fact.into(),
             sources: sources.collect(),
             concepts: seen.concepts.into_iter().map(FactConceptView::from).collect(),
-            duplicates: Vec::new(),
+            duplicates: seen.duplicates.into_iter().map(FactId::uuid).collect(),
+            candidate_contradictions: seen.contradictions.into_iter().map(ContradictionView::from).collect(),
+        }
+    }
+}
+
+impl From<Contradiction> for ContradictionView {
+    fn from(found: Contradiction) -> Self {
+        Self {
+            fact_id: found.fact.uuid(),
+            text: found.text,
+            difference: found.difference.as_str(),
+            cosine: found.cosine,
         }
     }
 }

@@ -115,6 +115,7 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(Needs(FACT_READ), route!(facts::show))
         .at(Needs(FACT_UPDATE), route!(facts::judge))
         .at(Needs(FACT_READ), route!(facts::concepts))
+        .at(Needs(FACT_READ), route!(facts::similar))
         .at(Needs(AI_USAGE_READ), route!(ai_usage::show_in))
         .at(Needs(JOB_READ), route!(jobs::list_in))
         .at(Needs(JOB_READ), route!(jobs::stats_in))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use okt_auth::RepoScope;
 use okt_config::Chunking;
-use okt_extract::{Promptset, Text, chunks, estimate, fact_question, image_question};
+use okt_extract::{Promptset, Text, chunks, estimate, fact_question, image_questions};
 use okt_model::{
     ContentHash, EXTRACTIVE_MODEL, Error, Operation, Result, Source, SourceId, SourceImage, SourceText,
     Usage, UsageFilter, UsageGroup,
@@ -17,7 +17,7 @@ use crate::App;
 
 /// Calls from which the ratio of tokens to characters is taken; with fewer it would be chance.
 const HISTORY: i64 = 20;
-const HISTORY_DAYS: i64 = 60;
+const HISTORY_DAYS: u64 = 60;
 /// What models write for each token that they read of a source: about a fact for a sentence, as long as it, and nearly as
 /// much again for the form that it has to have.
 const WRITTEN: f64 = 1.8;
@@ -121,9 +121,7 @@ impl App {
     /// In US dollars; a model that is not in the catalogue costs nothing, since it can't be asked.
     fn price_of(&self, model: &str, tokens_in: f64, tokens_out: f64) -> f64 {
         let found = self.config().providers.ai.models.iter().find(|known| known.id == model);
-        found.map_or(0.0, |model| {
-            (tokens_in * model.input_cost_per_1m + tokens_out * model.output_cost_per_1m) / 1_000_000.0
-        })
+        found.map_or(0.0, |model| model.price(tokens_in, tokens_out))
     }
 
     async fn chosen(&self, scope: &RepoScope) -> Result<(Promptset, bool)> {
@@ -133,17 +131,14 @@ impl App {
         conn.done();
         let promptset = Promptset::of(used.as_ref()).map_err(Error::internal)?;
         let images = &self.config().providers.decomposition.image_extraction;
-        Ok((
-            promptset,
-            settings.stages.image_extraction.unwrap_or(images.enabled) && !images.model.is_empty(),
-        ))
+        Ok((promptset, images.is_on(settings.stages.image_extraction)))
     }
 
     /// How many tokens the model made of a character lately, in this repository.
     async fn history(&self, scope: &RepoScope, model: &str) -> Result<Option<Ratio>> {
         let mut tx = self.databases().begin_system().await?;
         let to = ai_calls::today(&mut tx).await?;
-        let from = to.checked_sub_days(chrono::Days::new(HISTORY_DAYS.unsigned_abs())).unwrap_or(to);
+        let from = to.checked_sub_days(chrono::Days::new(HISTORY_DAYS)).unwrap_or(to);
         let filter = UsageFilter { group: UsageGroup::Model, from, to };
         let operation = Some(Operation::FactExtraction);
         let found = ai_calls::list_sums(&mut tx, Some(scope.repository()), filter, operation, 100).await?;
@@ -170,17 +165,12 @@ impl App {
         Ok((source, text, images))
     }
 
-    /// The questions about images, each once.
+    /// What the questions about images are called.
     fn looks(&self, promptset: &Promptset, source: &Source, images: &[SourceImage]) -> Vec<ContentHash> {
         let settings = &self.config().providers.decomposition.image_extraction;
         let most = usize::try_from(settings.max_images_per_source).unwrap_or(usize::MAX);
-        let stored = images.iter().filter(|image| image.kind == "inline");
-        let stored = stored.filter_map(|image| Some((image, image.blob?)));
-        let keys = stored.take(most).map(|(image, blob)| {
-            let question = image_question(promptset, source.title.as_deref(), image.alt_text.as_deref());
-            question.about(blob.hash.0).key(&settings.model)
-        });
-        keys.collect::<BTreeSet<_>>().into_iter().collect()
+        let asked = image_questions(promptset, source.title.as_deref(), images, most);
+        asked.iter().map(|(_, question)| question.key(&settings.model)).collect()
     }
 }
 

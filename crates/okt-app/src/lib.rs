@@ -35,6 +35,7 @@ use okt_providers::GuardedClient;
 use okt_providers::search::Search;
 use okt_queue::Changes;
 use okt_store::{Blobs, Databases};
+use okt_vectors::Vectors;
 use tokio::sync::Semaphore;
 
 use crate::seal::Seal;
@@ -42,7 +43,7 @@ use crate::seal::Seal;
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
 pub use api_keys::KeyRequest;
 pub use estimates::{Estimate, SourceEstimate};
-pub use facts::SeenFact;
+pub use facts::{SeenFact, SimilarFact};
 pub use health::Check;
 pub use idempotency::{Answer, Claimed, Once};
 pub use job_events::{JobEvent, JobWatch};
@@ -70,6 +71,8 @@ struct Inner {
     config: Config,
     databases: Databases,
     blobs: Blobs,
+    /// Missing where facts have none.
+    vectors: Option<Vectors>,
     auth: Auth,
     /// The way out, and who looks for sources there; missing on a machine that trusts nobody.
     web: Option<(GuardedClient, Search)>,
@@ -83,7 +86,13 @@ struct Inner {
 
 impl App {
     /// `secret` is the service's signing secret.
-    pub fn new(config: Config, databases: Databases, blobs: Blobs, secret: &[u8]) -> Self {
+    pub fn new(
+        config: Config,
+        databases: Databases,
+        blobs: Blobs,
+        vectors: Option<Vectors>,
+        secret: &[u8],
+    ) -> Self {
         let answers = Seal::derive(secret, "okt idempotent answers v1");
         let auth = Auth::new(&config, databases.clone(), secret);
         let web = match GuardedClient::new(&config.providers.resolution.fetch.allow_private) {
@@ -95,7 +104,7 @@ impl App {
             }
         };
         let (documents, changes) = (Semaphore::new(DOCUMENTS), Changes::default());
-        Self(Arc::new(Inner { config, databases, blobs, auth, web, documents, answers, changes }))
+        Self(Arc::new(Inner { config, databases, blobs, vectors, auth, web, documents, answers, changes }))
     }
 
     pub fn config(&self) -> &Config {
@@ -112,6 +121,10 @@ impl App {
 
     fn blobs(&self) -> &Blobs {
         &self.0.blobs
+    }
+
+    fn vectors(&self) -> Option<&Vectors> {
+        self.0.vectors.as_ref()
     }
 
     fn web(&self) -> Option<&GuardedClient> {

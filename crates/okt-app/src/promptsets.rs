@@ -36,12 +36,12 @@ impl App {
         let mut conn = self.databases().acquire_system().await?;
         let stored = promptsets::list(&mut conn, after, limit).await?;
         conn.done();
-        let first = if after.is_none() { Some(built_in()?) } else { None };
+        let first = if after.is_none() { Some(built_in()) } else { None };
         first.into_iter().map(Ok).chain(stored.into_iter().map(SeenPromptset::try_from)).collect()
     }
 
     pub async fn find_promptset(&self, hash: ContentHash) -> Result<SeenPromptset> {
-        let ours = built_in()?;
+        let ours = built_in();
         if ours.hash == hash {
             return Ok(ours);
         }
@@ -65,11 +65,11 @@ impl App {
             return Err(Error::invalid("name", "must be 1 to 200 characters in one line"));
         }
         let promptset = Promptset::builtin().with(checked(phases)?);
-        let hash = parsed(&promptset.hash())?;
-        if hash == built_in()?.hash {
+        let hash = promptset.hash();
+        if hash == built_in().hash {
             return Err(Error::invalid("phases", "are those of the built-in promptset; change at least one"));
         }
-        let registry_hash = parsed(&promptset.registry_hash())?;
+        let registry_hash = promptset.registry_hash();
         let texts: BTreeMap<&str, &str> =
             Phase::ALL.into_iter().map(|phase| (phase.as_str(), promptset.text(phase))).collect();
         let texts = serde_json::to_string(&texts).map_err(Error::internal)?;
@@ -84,16 +84,16 @@ impl App {
     }
 }
 
-fn built_in() -> Result<SeenPromptset> {
+fn built_in() -> SeenPromptset {
     let promptset = Promptset::builtin();
-    Ok(SeenPromptset {
-        hash: parsed(&promptset.hash())?,
-        registry_hash: parsed(&promptset.registry_hash())?,
+    SeenPromptset {
+        hash: promptset.hash(),
+        registry_hash: promptset.registry_hash(),
         name: "built-in".to_owned(),
         built_in: true,
         promptset,
         created_at: None,
-    })
+    }
 }
 
 fn checked(phases: &BTreeMap<String, String>) -> Result<BTreeMap<Phase, String>> {
@@ -116,10 +116,6 @@ fn checked(phases: &BTreeMap<String, String>) -> Result<BTreeMap<Phase, String>>
         return Err(Error::invalid("phases", "must have at least one phase"));
     }
     Ok(found)
-}
-
-fn parsed(hash: &str) -> Result<ContentHash> {
-    hash.parse().map_err(Error::internal)
 }
 
 impl TryFrom<StoredPromptset> for SeenPromptset {

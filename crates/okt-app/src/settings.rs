@@ -82,8 +82,10 @@ impl App {
         let settings = repository_settings::lock(&mut tx, scope.repository()).await?;
         let mut settings = settings.ok_or(Error::NotFound("repository"))?;
         let wakes = matches!(change, SettingsChange::Budget(_));
+        let before = settings.promptset_hash;
         self.apply(&mut settings, change)?;
         if let Some(hash) = settings.promptset_hash
+            && settings.promptset_hash != before
             && promptsets::find(&mut tx, hash).await?.is_none()
         {
             return Err(Error::invalid("promptset_hash", "no promptset of this installation has this hash"));
@@ -118,7 +120,7 @@ impl App {
                 match used {
                     UsedPromptset::AsItIs => {}
                     UsedPromptset::BuiltIn => settings.promptset_hash = None,
-                    UsedPromptset::Other(hash) if hash == Promptset::builtin().hash() => {
+                    UsedPromptset::Other(hash) if hash == Promptset::builtin().hash().to_string() => {
                         settings.promptset_hash = None;
                     }
                     UsedPromptset::Other(hash) => settings.promptset_hash = Some(checked_hash(&hash)?),

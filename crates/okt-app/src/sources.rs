@@ -3,8 +3,9 @@
 use okt_auth::RepoScope;
 use okt_extract::Text;
 use okt_model::{
-    Blob, Error, ImageId, JobId, Locator, ResourceType, Result, RetrieveSource, Source, SourceDecomposition,
-    SourceFile, SourceFilter, SourceId, SourceImage, SourceStatus, SourceText, upload_url,
+    Blob, CleanupFacts, Error, ImageId, JobId, Locator, ResourceType, Result, RetrieveSource, Source,
+    SourceDecomposition, SourceFile, SourceFilter, SourceId, SourceImage, SourceStatus, SourceText,
+    upload_url,
 };
 use okt_queue::jobs::{self, Whose};
 use okt_store::blobs::{Incoming, Reading};
@@ -17,6 +18,8 @@ use crate::{App, Origin};
 
 const TITLE_LIMIT: usize = 1_000;
 const COUNTER: &str = "sources";
+/// Until vectors of facts that are gone are swept up.
+const VECTORS_LEFT_MS: i64 = 10 * 60 * 1_000;
 
 /// What somebody wants to add.
 #[derive(Clone, Debug)]
@@ -272,6 +275,11 @@ impl App {
         counters::add(&mut tx, repository, COUNTER, -1).await?;
         let (status, job) = sources::hold(&mut tx, repository, id).await?.ok_or(Error::NotFound("source"))?;
         sources::delete(&mut tx, repository, id).await?;
+        if self.vectors().is_some() {
+            // Those of facts that only it made; no hurry, for they lead nowhere.
+            let when = When { delay_ms: VECTORS_LEFT_MS, ..When::default() };
+            outbox::push(&mut tx, repository, JobId::mint(), &CleanupFacts { soon: true }, when).await?;
+        }
         tx.commit().await?;
         // From here on it is gone. A job that still works on it finds nothing, and files are found by the sweep.
         if status.is_on_its_way() {

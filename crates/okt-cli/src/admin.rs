@@ -42,7 +42,7 @@ pub(crate) fn main(loaded: &Loaded, args: &AdminArgs) -> anyhow::Result<ExitCode
         let databases = databases.into_iter().next().context("no database was opened")?;
         let secret = signing_secret(loaded)?;
         let blobs = Blobs::open(&loaded.config.providers.storage)?;
-        let app = App::new(loaded.config.clone(), databases.clone(), blobs, secret.expose().as_bytes());
+        let app = App::new(loaded.config.clone(), databases.clone(), blobs, None, secret.expose().as_bytes());
         let done = run(&app, &args.command).await;
         databases.close().await;
         done

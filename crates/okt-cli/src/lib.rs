@@ -9,6 +9,7 @@ mod parse_worker;
 mod secret;
 pub mod serve;
 mod telemetry;
+mod vectors;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -39,6 +40,10 @@ enum Command {
     Migrate(migrate::MigrateArgs),
     /// What an operator does at the keyboard.
     Admin(admin::AdminArgs),
+    /// Find out what is wrong, and mend it.
+    Doctor(vectors::DoctorArgs),
+    /// Make the vectors of facts anew with the model that the configuration names, while the old ones are searched.
+    Reembed,
     /// Look at the configuration.
     Config(config::ConfigArgs),
     /// Reads one document from standard input, locked in. The service starts it; there is no other use.
@@ -69,6 +74,8 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::main(load(cli.config.clone())?, args, serve::service),
         Command::Migrate(args) => migrate::main(&load(cli.config.clone())?, args),
         Command::Admin(args) => admin::main(&load(cli.config.clone())?, args),
+        Command::Doctor(args) => vectors::doctor(&load(cli.config.clone())?, args),
+        Command::Reembed => vectors::reembed(&load(cli.config.clone())?),
         Command::Config(args) => {
             let (options, environment) = (load_options(cli.config.clone())?, environment()?);
             config::run(args, || okt_config::load(&options, &environment))?;

@@ -11,9 +11,10 @@ use okt_api::Api;
 use okt_app::App;
 use okt_config::{Config, Loaded, Mode};
 use okt_http::{Edge, Served};
-use okt_jobs::{Parser, Tools};
+use okt_jobs::{Parser, Tools, spaces};
 use okt_queue::Worker;
 use okt_store::{Blobs, Databases, Purpose};
+use okt_vectors::Vectors;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -102,7 +103,8 @@ async fn run(
 
     let edge = Edge::new(&config, secret);
     let blobs = Blobs::open(&config.providers.storage)?;
-    let app = App::new(config.clone(), first.clone(), blobs.clone(), secret);
+    let vectors = Vectors::open(&config, first).await?;
+    let app = App::new(config.clone(), first.clone(), blobs.clone(), vectors, secret);
     app.bootstrap().await?;
     let api = Api::new(app, Arc::clone(&edge), telemetry.metrics.clone(), &databases);
     let routes = if role == Role::Worker { okt_api::probes(&api).into_service() } else { service(&api)? };
@@ -125,7 +127,7 @@ async fn run(
     }
     let metrics = telemetry.metrics.clone();
     tasks.spawn(async move { upkeep(&metrics).await });
-    let worker = start_worker(&config, &databases, blobs)?;
+    let worker = start_worker(&config, &databases, blobs).await?;
 
     // Running jobs get the same time as requests, beside them.
     let stopped = async {
@@ -163,16 +165,23 @@ async fn open_databases(config: &Config, role: Role) -> anyhow::Result<Vec<Datab
 }
 
 /// Where this role runs jobs.
-fn start_worker(config: &Config, databases: &[Databases], blobs: Blobs) -> anyhow::Result<Option<Worker>> {
+async fn start_worker(
+    config: &Config,
+    databases: &[Databases],
+    blobs: Blobs,
+) -> anyhow::Result<Option<Worker>> {
     let of = |purpose| databases.iter().find(|databases| databases.purpose() == purpose).cloned();
     let (Some(worker), Some(keeper)) = (of(Purpose::Worker), of(Purpose::Keeper)) else { return Ok(None) };
-    let kinds = okt_jobs::kinds(config, &Tools::new(config, blobs, parser(config)?)?);
+    let vectors = Vectors::open(config, &worker).await?;
+    let tools = Tools::new(config, blobs, vectors, parser(config)?)?;
+    spaces::start(&worker, &tools).await?;
+    let kinds = okt_jobs::kinds(config, &tools);
     let settings = okt_queue::Settings::of(config, &kinds);
     Ok(Some(Worker::start(settings, keeper, worker, kinds, okt_jobs::periodic()?)?))
 }
 
 /// This program reads files itself, in a child.
-fn parser(config: &Config) -> anyhow::Result<Parser> {
+pub(crate) fn parser(config: &Config) -> anyhow::Result<Parser> {
     let program = std::env::current_exe().context("can't tell where this program lies")?;
     let beside = program.with_file_name("libpdfium.so");
     let pdfium = config.providers.parsing.pdfium.clone().or_else(|| beside.exists().then_some(beside));

@@ -14,16 +14,15 @@ use sha2::{Digest, Sha256};
 
 use crate::chunks::Text;
 use crate::facts::Grounded;
-use crate::hex;
 use lists::Lists;
 use wording::Wording;
 
 /// What stands where the name of a model stands. Raise the number when a rule or a list changes.
 pub const MODEL: &str = okt_model::EXTRACTIVE_MODEL;
 
-/// What stands where the hash of a promptset stands: the SHA-256 (hexadecimal) of [`MODEL`].
-pub fn promptset_hash() -> String {
-    hex(&Sha256::digest(MODEL))
+/// What stands where the hash of a promptset stands: the SHA-256 of [`MODEL`].
+pub fn promptset_hash() -> ContentHash {
+    ContentHash(Sha256::digest(MODEL).into())
 }
 
 /// The sentences that stand on their own, with white space collapsed. Each cites itself; one that occurs again cites every

@@ -1,18 +1,38 @@
 //! Facts from images. Nothing here can look at one, so what is said of it is only made tidy.
 
+use std::collections::HashSet;
+
+use okt_model::SourceImage;
+
 use crate::answer::{self, Misfit};
 use crate::facts::{Extracted, labelled, titled};
 use crate::promptset::{Phase, Promptset};
 use crate::question::{IMAGE_FACTS, Question};
 
-/// Asks for the facts of an image. The caller adds the image itself, and its hash to what names the question.
-pub fn image_question(promptset: &Promptset, title: Option<&str>, alt_text: Option<&str>) -> Question {
+/// Asks for the facts of a source's images, of as many as may be looked at. The caller adds the images themselves. The same
+/// picture at two places is one question.
+pub fn image_questions<'i>(
+    promptset: &Promptset,
+    title: Option<&str>,
+    images: &'i [SourceImage],
+    most: usize,
+) -> Vec<(&'i SourceImage, Question)> {
+    let stored = images.iter().filter(|image| image.kind == "inline");
+    let stored = stored.filter_map(|image| Some((image, image.blob?.hash)));
+    let questions = stored.take(most).map(|(image, hash)| {
+        (image, image_question(promptset, title, image.alt_text.as_deref()).about(hash.0))
+    });
+    let mut asked = HashSet::new();
+    questions.filter(|(_, question)| asked.insert(question.input_hash)).collect()
+}
+
+fn image_question(promptset: &Promptset, title: Option<&str>, alt_text: Option<&str>) -> Question {
     let user = titled(title) + &labelled("Description", alt_text);
     let user = if user.is_empty() { "No title, no description.\n".to_owned() } else { user };
     Question::new(promptset.text(Phase::ImageFactExtraction), user, &IMAGE_FACTS)
 }
 
-/// Reads the answer to [`image_question`]. Its facts rest on no sentence.
+/// Reads the answer to one of [`image_questions`]. Its facts rest on no sentence.
 pub fn read_image_facts(answer: &str) -> Result<Extracted, Misfit> {
     answer::read(answer, &IMAGE_FACTS, |_, _| Ok(Vec::new()))
 }

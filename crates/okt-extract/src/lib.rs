@@ -11,6 +11,7 @@ mod chunks;
 pub mod extractive;
 mod facts;
 mod ground;
+mod guard;
 mod images;
 mod line;
 mod promptset;
@@ -20,12 +21,8 @@ mod tokens;
 pub use answer::{Dropped, Misfit, Reason};
 pub use chunks::{Chunk, Text, chunks};
 pub use facts::{Extracted, Grounded, fact_question, read_facts};
-pub use images::{image_question, read_image_facts};
+pub use guard::{Sameness, compare};
+pub use images::{image_questions, read_image_facts};
 pub use promptset::{Phase, Promptset};
 pub use question::Question;
 pub use tokens::estimate;
-
-/// Lower-case hexadecimal.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
-}

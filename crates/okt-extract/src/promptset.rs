@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use okt_model::StoredPromptset;
+use okt_model::{ContentHash, StoredPromptset};
 use sha2::{Digest, Sha256};
-
-use crate::hex;
 
 /// What a model is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,17 +96,17 @@ impl Promptset {
 
     /// The name of the set: the SHA-256 (hexadecimal) over all phases in the order of [`Phase::ALL`], each as
     /// `<name of the phase> NUL <text> NUL` in UTF-8.
-    pub fn hash(&self) -> String {
+    pub fn hash(&self) -> ContentHash {
         self.hash_of(&Phase::ALL)
     }
 
     /// The same over [`Phase::SHARED`] only: what a registry compares. Who changes how summaries are written still
     /// shares facts with everybody else.
-    pub fn registry_hash(&self) -> String {
+    pub fn registry_hash(&self) -> ContentHash {
         self.hash_of(&Phase::SHARED)
     }
 
-    fn hash_of(&self, phases: &[Phase]) -> String {
+    fn hash_of(&self, phases: &[Phase]) -> ContentHash {
         let mut hash = Sha256::new();
         for phase in phases {
             for part in [phase.as_str(), self.text(*phase)] {
@@ -116,7 +114,7 @@ impl Promptset {
                 hash.update([0]);
             }
         }
-        hex(&hash.finalize())
+        ContentHash(hash.finalize().into())
     }
 }
 
@@ -132,8 +130,14 @@ mod tests {
     fn the_built_in_texts_are_those_that_have_been_released() {
         // A new prompt makes new facts of old sources, and they are paid for: change these lines only with intent.
         let set = Promptset::builtin();
-        assert_eq!(set.hash(), "cd59b912b7e713ff7cd90068b2d3386478ce5876a6c2bc3f10ff4cab27a32ec7");
-        assert_eq!(set.registry_hash(), "36d62e721c84312a08647d3c33e17356eac61a072c275066dc9cadfe66c8bedc");
+        assert_eq!(
+            set.hash().to_string(),
+            "cd59b912b7e713ff7cd90068b2d3386478ce5876a6c2bc3f10ff4cab27a32ec7"
+        );
+        assert_eq!(
+            set.registry_hash().to_string(),
+            "36d62e721c84312a08647d3c33e17356eac61a072c275066dc9cadfe66c8bedc"
+        );
     }
 
     #[test]
@@ -141,8 +145,8 @@ mod tests {
         let set = Promptset(std::array::from_fn(|at| format!("text {at}")));
         let shared = "fact_extraction\0text 0\0image_fact_extraction\0text 1\0concept_extraction\0text 2\0refinement\0text 3\0";
         let rest = "summarization\0text 4\0synthesis\0text 5\0posture\0text 6\0image_picker\0text 7\0";
-        assert_eq!(set.registry_hash(), hex(&Sha256::digest(shared)));
-        assert_eq!(set.hash(), hex(&Sha256::digest(format!("{shared}{rest}"))));
+        assert_eq!(set.registry_hash(), ContentHash(Sha256::digest(shared).into()));
+        assert_eq!(set.hash(), ContentHash(Sha256::digest(format!("{shared}{rest}")).into()));
     }
 
     #[test]

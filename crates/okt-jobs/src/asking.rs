@@ -1,4 +1,5 @@
 //! Asks a model about a source: nothing is spent that may not be spent, and every answer is written down before it is used.
+//! While one is being written down, the next question is out: a model does not wait for a disk.
 //!
 //! A call is a task of its own. When its job is stopped, a request that is out is still waited for and its answer kept: it is
 //! paid for.
@@ -6,7 +7,7 @@
 mod allowance;
 mod call;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use okt_extract::{Misfit, Question};
@@ -14,11 +15,13 @@ use okt_model::{CallOutcome, Cost, Error, Operation, Result, SourceId, Waiting};
 use okt_providers::ai::{Again, Chat, End, Model, Part, Reply, Schema};
 use okt_queue::JobContext;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use self::call::Call;
 use crate::Tools;
 
 pub(crate) use self::allowance::{Budget, Purse};
+pub(crate) use self::call::{BUDGET_SPENT, explained, most_tokens, take_turn};
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -46,6 +49,8 @@ pub(crate) struct Asker<'a> {
     source: SourceId,
     purse: Arc<Purse>,
     budget: Arc<Budget>,
+    /// Answers that are being written down.
+    writing: Mutex<Vec<JoinHandle<Result<()>>>>,
 }
 
 impl<'a> Asker<'a> {
@@ -58,10 +63,11 @@ impl<'a> Asker<'a> {
         spent: f64,
     ) -> Self {
         let purse = Arc::new(Purse::new(limit, spent));
-        Self { ctx, tools, source, purse, budget: Arc::default() }
+        Self { ctx, tools, source, purse, budget: Arc::default(), writing: Mutex::default() }
     }
 
-    /// The answer of a model as `read` understands it. One that does not fit is complained about once.
+    /// The answer of a model as `read` understands it. One that does not fit is complained about once. It may be used when
+    /// [`Asker::written`] has come back.
     pub(crate) async fn ask<T>(
         &self,
         model: &Model,
@@ -89,10 +95,12 @@ impl<'a> Asker<'a> {
                     (CallOutcome::Filtered, "the model did not want to answer".to_owned(), None)
                 }
             };
-            told.written(outcome).await?;
+            let writing = told.judged(outcome);
             if let Some(value) = value {
+                self.writing.lock().unwrap_or_else(PoisonError::into_inner).push(writing);
                 return Ok(value);
             }
+            writing.await.map_err(Error::internal)??;
             if last || outcome == CallOutcome::Filtered {
                 let message = format!("the model's answer could not be used: {complaint}");
                 return Err(Unanswered::Useless { code: outcome.as_str(), message });
@@ -104,6 +112,15 @@ impl<'a> Asker<'a> {
             }
         }
         Err(Error::internal("a question was neither answered nor given up").into())
+    }
+
+    /// Comes back when all that was answered is written down.
+    pub(crate) async fn written(&self) -> Result<()> {
+        let writing = std::mem::take(&mut *self.writing.lock().unwrap_or_else(PoisonError::into_inner));
+        for one in writing {
+            one.await.map_err(Error::internal)??;
+        }
+        Ok(())
     }
 
     /// One call: its reply, and whom to tell what came of it.
@@ -129,14 +146,14 @@ impl<'a> Asker<'a> {
 /// A call that was answered and waits to hear whether the answer is of use.
 struct Told {
     verdict: oneshot::Sender<CallOutcome>,
-    writing: tokio::task::JoinHandle<Result<()>>,
+    writing: JoinHandle<Result<()>>,
 }
 
 impl Told {
-    /// Comes back when it is written down.
-    async fn written(self, outcome: CallOutcome) -> Result<()> {
+    /// What ends when it is written down.
+    fn judged(self, outcome: CallOutcome) -> JoinHandle<Result<()>> {
         // Who is not there to hear it has written it down already.
         let _ = self.verdict.send(outcome);
-        self.writing.await.map_err(Error::internal)?
+        self.writing
     }
 }

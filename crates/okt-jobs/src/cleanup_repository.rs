@@ -7,7 +7,10 @@ use okt_model::{CleanupRepository, Progress, Waiting};
 use okt_queue::{Finished, JobError, SystemContext, jobs};
 use okt_store::doors::{self, Closed};
 use okt_store::repositories::{self, Untidy};
-use okt_store::{Blobs, Databases, api_keys, moves, roles};
+use okt_store::{Databases, api_keys, embedding_spaces, moves, roles};
+use okt_vectors::Tenant;
+
+use crate::Tools;
 
 /// Somebody may have asked where it lives a moment before it moved, and be reading still.
 const READERS: Duration = Duration::from_secs(50);
@@ -16,7 +19,7 @@ const BATCH: i64 = 5_000;
 pub(crate) async fn run(
     payload: CleanupRepository,
     ctx: SystemContext,
-    blobs: Blobs,
+    tools: Tools,
 ) -> Result<Finished, JobError> {
     let databases = ctx.databases();
     // Whoever moves a repository must not find us removing what they copy.
@@ -57,7 +60,8 @@ pub(crate) async fn run(
         }
     }
     if untidy.deleted {
-        blobs.remove_repository(untidy.id).await?;
+        tools.blobs().remove_repository(untidy.id).await?;
+        forget_vectors(databases, &tools, &untidy).await?;
     }
     let mut conn = databases.acquire_system().await?;
     if untidy.deleted {
@@ -69,6 +73,19 @@ pub(crate) async fn run(
     conn.done();
     tracing::info!(repository.id = %untidy.id, count = removed, "a repository was cleaned up");
     Ok(ctx.finish(Some(serde_json::json!({ "rows": removed }))))
+}
+
+/// Where the vectors are kept beside the facts, they went with the rows.
+async fn forget_vectors(databases: &Databases, tools: &Tools, untidy: &Untidy) -> Result<(), JobError> {
+    let Some(vectors) = tools.vectors() else { return Ok(()) };
+    let mut conn = databases.acquire_system().await?;
+    let spaces = embedding_spaces::list(&mut conn).await?;
+    conn.done();
+    let tenant = Tenant::new(untidy.id, &untidy.database);
+    for space in spaces {
+        vectors.store().forget(&tenant, &vectors.space(&space)).await?;
+    }
+    Ok(())
 }
 
 /// The places where it does not live.

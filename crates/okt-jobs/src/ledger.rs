@@ -19,11 +19,10 @@ use tokio::time::{Instant, sleep};
 /// What was paid for is worth waiting for a database, or for a repository that is being moved.
 const PATIENCE: Duration = Duration::from_mins(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
-/// Repositories whose empty batches are kept.
-const HOMES: usize = 1_000;
+/// Places whose empty batches are kept.
+const LANES: usize = 1_000;
 
 /// A call, with the answer where it is worth keeping.
-#[derive(Clone)]
 pub(crate) enum Written {
     Answer(ModelAnswer),
     Call(ModelCall),
@@ -31,65 +30,29 @@ pub(crate) enum Written {
 
 /// One for a process. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Ledger(Arc<Inner>);
+pub(crate) struct Ledger(Arc<Mutex<HashMap<Place, Arc<Lane>>>>);
 
-#[derive(Default)]
-struct Inner {
-    answers: Mutex<HashMap<Home, Arc<Lane<ModelAnswer>>>>,
-    books: Arc<Lane<ModelCall>>,
-}
-
-/// Where answers go: the named database of a repository.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Home {
-    database: String,
-    repository: RepositoryId,
+/// Where something is written.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Place {
+    /// The named database of a repository, for answers.
+    Home { database: String, repository: RepositoryId },
+    /// For calls.
+    Books,
 }
 
 /// What waits to be written to one place, and the right to write it.
-struct Lane<T> {
-    waiting: Mutex<Vec<(T, oneshot::Sender<Ended>)>>,
+#[derive(Default)]
+struct Lane {
+    waiting: Mutex<Vec<(Written, oneshot::Sender<Ended>)>>,
     writing: tokio::sync::Mutex<()>,
 }
 
-impl<T> Default for Lane<T> {
-    fn default() -> Self {
-        Self { waiting: Mutex::default(), writing: tokio::sync::Mutex::default() }
-    }
-}
-
-impl<T> Lane<T> {
-    fn add(&self, entry: T) -> oneshot::Receiver<Ended> {
-        let (done, heard) = oneshot::channel();
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((entry, done));
-        heard
-    }
-
-    fn take(&self) -> (Vec<T>, Vec<oneshot::Sender<Ended>>) {
-        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().unzip()
-    }
-}
-
 /// How it went, for all who wait for the same batch.
-type Ended = Result<(), Failure>;
-
-#[derive(Clone)]
-struct Failure {
-    words: String,
-    passes: bool,
-}
-
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
-        if failure.passes {
-            return Self::Unavailable { service: "the database", cause: failure.words.into() };
-        }
-        Self::internal(failure.words)
-    }
-}
+type Ended = Result<(), Arc<Error>>;
 
 impl Ledger {
-    /// Comes back when it is written down. What was begun is finished, also when nobody waits for it any more.
+    /// Comes back when it is written down. For a task of its own: whoever writes has the entries of others with it.
     pub(crate) async fn write(
         &self,
         databases: &Databases,
@@ -97,55 +60,47 @@ impl Ledger {
         repository: RepositoryId,
         written: Written,
     ) -> Result<()> {
-        let (ledger, databases) = (self.clone(), databases.clone());
-        let home = Home { database: database.to_owned(), repository };
-        let writing = tokio::spawn(async move {
-            let call = match written {
-                Written::Answer(answer) => {
-                    let call = answer.call.clone();
-                    ledger.keep(&databases, home, answer).await?;
-                    call
-                }
-                Written::Call(call) => call,
-            };
-            ledger.tell(&databases, call).await
-        });
-        writing.await.map_err(Error::internal)?
+        let call = match &written {
+            Written::Answer(answer) => answer.call.clone(),
+            Written::Call(call) => call.clone(),
+        };
+        if let Written::Answer(_) = written {
+            let home = Place::Home { database: database.to_owned(), repository };
+            self.write_to(databases, home, written).await?;
+        }
+        self.write_to(databases, Place::Books, Written::Call(call)).await
     }
 
-    async fn keep(&self, databases: &Databases, home: Home, answer: ModelAnswer) -> Result<()> {
-        let lane = {
-            let mut homes = self.0.answers.lock().unwrap_or_else(PoisonError::into_inner);
-            if homes.len() > HOMES {
-                homes.retain(|_, lane| Arc::strong_count(lane) > 1);
-            }
-            Arc::clone(homes.entry(home.clone()).or_default())
-        };
-        let heard = lane.add(answer);
+    async fn write_to(&self, databases: &Databases, place: Place, entry: Written) -> Result<()> {
+        let lane = self.lane(&place);
+        let (done, heard) = oneshot::channel();
+        lane.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((entry, done));
         {
             let _right = lane.writing.lock().await;
             // Whoever had the right before may have taken ours along.
-            let (batch, done) = lane.take();
-            if !batch.is_empty() {
-                let ended = keep_all(databases, &home, &batch).await;
-                tell_all(done, ended);
+            let batch = std::mem::take(&mut *lane.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+            let (batch, done): (Vec<Written>, Vec<_>) = batch.into_iter().unzip();
+            let ended = put_all(databases, &place, &batch).await;
+            for (done, ended) in done.into_iter().zip(ended) {
+                // The other end may have been stopped.
+                let _ = done.send(ended);
             }
         }
-        Ok(heard.await.map_err(Error::internal)??)
+        heard.await.map_err(Error::internal)?.map_err(|error| {
+            if error.retryable() {
+                Error::Unavailable { service: "the database", cause: error.into() }
+            } else {
+                Error::internal(error)
+            }
+        })
     }
 
-    async fn tell(&self, databases: &Databases, call: ModelCall) -> Result<()> {
-        let lane = Arc::clone(&self.0.books);
-        let heard = lane.add(call);
-        {
-            let _right = lane.writing.lock().await;
-            let (batch, done) = lane.take();
-            if !batch.is_empty() {
-                let ended = record_all(databases, &batch).await;
-                tell_all(done, ended);
-            }
+    fn lane(&self, place: &Place) -> Arc<Lane> {
+        let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lanes.len() > LANES {
+            lanes.retain(|_, lane| Arc::strong_count(lane) > 1);
         }
-        Ok(heard.await.map_err(Error::internal)??)
+        Arc::clone(lanes.entry(place.clone()).or_default())
     }
 }
 
@@ -159,84 +114,50 @@ pub(crate) async fn tell_again(databases: &Databases, calls: &[&ModelCall]) -> R
     tx.commit().await
 }
 
-fn tell_all(done: Vec<oneshot::Sender<Ended>>, ended: Vec<Ended>) {
-    for (done, ended) in done.into_iter().zip(ended) {
-        // The other end may have been stopped.
-        let _ = done.send(ended);
-    }
-}
-
-async fn keep_all(databases: &Databases, home: &Home, batch: &[ModelAnswer]) -> Vec<Ended> {
-    let all: Vec<&ModelAnswer> = batch.iter().collect();
-    let ended = keep_some(databases, home, &all).await;
-    if !is_somebodys_fault(&ended, batch.len()) {
+/// All at once; where one can't be written, one by one, so that it does not take the others along.
+async fn put_all(databases: &Databases, place: &Place, batch: &[Written]) -> Vec<Ended> {
+    let all: Vec<&Written> = batch.iter().collect();
+    let ended = put(databases, place, &all).await;
+    if batch.len() <= 1 || ended.as_ref().map_or_else(|error| error.retryable(), |()| true) {
         return vec![ended; batch.len()];
     }
     let mut each = Vec::new();
     for one in all {
-        each.push(keep_some(databases, home, &[one]).await);
+        each.push(put(databases, place, &[one]).await);
     }
     each
 }
 
-async fn keep_some(databases: &Databases, home: &Home, answers: &[&ModelAnswer]) -> Ended {
+/// As long as what is in the way may pass.
+async fn put(databases: &Databases, place: &Place, entries: &[&Written]) -> Ended {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match insert(databases, home, answers).await {
-            Err(error) if may_pass(&error, deadline) => sleep(BETWEEN_TRIES).await,
-            ended => return ended.map_err(|error| failure(&error)),
+        let Err(error) = put_once(databases, place, entries).await else { return Ok(()) };
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "what a model answered can't be written down yet"
+        );
+        if !error.retryable() || Instant::now() >= deadline {
+            return Err(Arc::new(error));
+        }
+        sleep(BETWEEN_TRIES).await;
+    }
+}
+
+async fn put_once(databases: &Databases, place: &Place, entries: &[&Written]) -> Result<()> {
+    let (mut answers, mut calls) = (Vec::new(), Vec::new());
+    for entry in entries {
+        match entry {
+            Written::Answer(answer) => answers.push(answer),
+            Written::Call(call) => calls.push(call),
         }
     }
-}
-
-async fn insert(databases: &Databases, home: &Home, answers: &[&ModelAnswer]) -> Result<()> {
-    let mut tx = databases.begin(&home.database, home.repository).await?;
-    model_answers::insert(&mut tx, home.repository, answers).await?;
-    tx.commit().await
-}
-
-async fn record_all(databases: &Databases, batch: &[ModelCall]) -> Vec<Ended> {
-    let all: Vec<&ModelCall> = batch.iter().collect();
-    let ended = record_some(databases, &all).await;
-    if !is_somebodys_fault(&ended, batch.len()) {
-        return vec![ended; batch.len()];
-    }
-    let mut each = Vec::new();
-    for one in all {
-        each.push(record_some(databases, &[one]).await);
-    }
-    each
-}
-
-async fn record_some(databases: &Databases, calls: &[&ModelCall]) -> Ended {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match tell_again(databases, calls).await {
-            Err(error) if may_pass(&error, deadline) => sleep(BETWEEN_TRIES).await,
-            ended => return ended.map_err(|error| failure(&error)),
+    match place {
+        Place::Home { database, repository } => {
+            let mut tx = databases.begin(database, *repository).await?;
+            model_answers::insert(&mut tx, *repository, &answers).await?;
+            tx.commit().await
         }
+        Place::Books => tell_again(databases, &calls).await,
     }
-}
-
-/// One that can't be written must not take the others along.
-fn is_somebodys_fault(ended: &Ended, count: usize) -> bool {
-    count > 1 && ended.as_ref().is_err_and(|failure| !failure.passes)
-}
-
-fn may_pass(error: &Error, deadline: Instant) -> bool {
-    tracing::warn!(
-        error = error as &dyn std::error::Error,
-        "what a model answered can't be written down yet"
-    );
-    error.retryable() && Instant::now() < deadline
-}
-
-fn failure(error: &Error) -> Failure {
-    let mut words = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(next) = cause {
-        words = format!("{words}: {next}");
-        cause = next.source();
-    }
-    Failure { words, passes: error.retryable() }
 }

@@ -8,8 +8,12 @@
 mod asking;
 mod cleanup_audit;
 mod cleanup_expired;
+mod cleanup_facts;
 mod cleanup_files;
 mod cleanup_repository;
+mod deduplicate_facts;
+mod embed_facts;
+mod embedding;
 mod forget;
 mod ledger;
 mod migrate_context;
@@ -17,6 +21,7 @@ mod parsing;
 mod retrieve_source;
 mod settle_sources;
 mod source_decomposition;
+pub mod spaces;
 mod tools;
 
 use std::time::Duration;
@@ -27,6 +32,7 @@ use okt_queue::{Kinds, Periodic};
 
 pub use cleanup_audit::CleanupAudit;
 pub use cleanup_expired::CleanupExpired;
+pub use cleanup_facts::Reconciled;
 pub use cleanup_files::{CleanupFiles, cleanup_files};
 pub use forget::{Old, forget};
 pub use parsing::Parser;
@@ -36,14 +42,18 @@ pub use tools::Tools;
 /// Every kind of job, with what it does.
 pub fn kinds(config: &Config, tools: &Tools) -> Kinds {
     let retention_days = config.audit.retention_days;
-    let (files, blobs) = (tools.clone(), tools.blobs().clone());
+    let (files, repository) = (tools.clone(), tools.clone());
     let (retrieval, decomposition) = (tools.clone(), tools.clone());
+    let (embedding, comparison, tidying) = (tools.clone(), tools.clone(), tools.clone());
     Kinds::default()
         .system(move |_: CleanupAudit, ctx| cleanup_audit::run(ctx, retention_days))
         .system(|_: CleanupExpired, ctx| cleanup_expired::run(ctx))
         .system(move |payload, ctx| cleanup_files::run(payload, ctx, files.clone()))
-        .system(move |payload, ctx| cleanup_repository::run(payload, ctx, blobs.clone()))
+        .system(move |payload, ctx| cleanup_repository::run(payload, ctx, repository.clone()))
         .system(settle_sources::run)
+        .repository(move |payload, ctx| cleanup_facts::run(payload, ctx, tidying.clone()))
+        .repository(move |payload, ctx| deduplicate_facts::run(payload, ctx, comparison.clone()))
+        .repository(move |payload, ctx| embed_facts::run(payload, ctx, embedding.clone()))
         .repository(migrate_context::run)
         .repository(move |payload, ctx| retrieve_source::run(payload, ctx, retrieval.clone()))
         .repository(move |payload, ctx| source_decomposition::run(payload, ctx, decomposition.clone()))

@@ -11,10 +11,12 @@ use std::collections::BTreeSet;
 
 use okt_extract::{Promptset, Text, extractive};
 use okt_model::{
-    ContentHash, Cost, Error, Extraction, Result, Source, SourceDecomposition, SourceImage, SourceStatus,
-    SourceText, Waiting,
+    CleanupFacts, ContentHash, Cost, EmbedFacts, Error, Extraction, FactStatus, Result, Source,
+    SourceDecomposition, SourceImage, SourceStatus, SourceText, Waiting,
 };
 use okt_queue::{Finished, JobContext, JobError};
+use okt_store::facts::Made;
+use okt_store::outbox::When;
 use okt_store::{
     ai_calls, facts, promptsets, repository_settings, source_extractions, source_images, source_texts,
     sources,
@@ -23,6 +25,7 @@ use okt_store::{
 use self::findings::{Findings, Stopped};
 use self::reading::Reading;
 use crate::Tools;
+use crate::deduplicate_facts::CLEANUP_MS;
 
 /// Runs of the job after which a part that a model did not answer for is given up.
 const RUNS: i32 = 4;
@@ -57,14 +60,14 @@ pub(crate) async fn run(
     }
     if model == extractive::MODEL {
         let (findings, extraction) = extract(&source, &text);
-        return settle(&ctx, &source, &findings, &extraction).await;
+        return settle(&ctx, &tools, &source, &findings, &extraction).await;
     }
     let (promptset, with_images) = chosen(&ctx, &tools).await?;
     let images = if with_images { images } else { Vec::new() };
     let work = Work { source, text, images, promptset };
     let reading = Reading::new(&ctx, &tools, &work).await?;
     let findings = reading.run().await?;
-    conclude(&ctx, &work, model, findings).await
+    conclude(&ctx, &tools, &work, model, findings).await
 }
 
 /// A stage that is off is passed; what it found when it was on stays.
@@ -81,7 +84,7 @@ fn extract(source: &Source, text: &SourceText) -> (Findings, Extraction) {
     findings.take_facts(None, extractive::MODEL, extractive::extract(&sentences, source.language.as_deref()));
     let extraction = Extraction {
         model: extractive::MODEL.to_owned(),
-        promptset_hash: extractive::promptset_hash(),
+        promptset_hash: extractive::promptset_hash().to_string(),
         ..findings.extraction(text.sentences.len())
     };
     (findings, extraction)
@@ -95,13 +98,13 @@ async fn chosen(ctx: &JobContext, tools: &Tools) -> Result<(Promptset, bool)> {
     conn.done();
     let promptset = Promptset::of(used.as_ref()).map_err(Error::internal)?;
     let images = &tools.config().providers.decomposition.image_extraction;
-    let enabled = settings.stages.image_extraction.unwrap_or(images.enabled) && !images.model.is_empty();
-    Ok((promptset, enabled))
+    Ok((promptset, images.is_on(settings.stages.image_extraction)))
 }
 
 /// What the findings mean for the source.
 async fn conclude(
     ctx: &JobContext,
+    tools: &Tools,
     work: &Work,
     model: &str,
     mut findings: Findings,
@@ -129,10 +132,10 @@ async fn conclude(
     note(ctx, source, cost, None).await?;
     let extraction = Extraction {
         model: model.to_owned(),
-        promptset_hash: work.promptset.registry_hash(),
+        promptset_hash: work.promptset.registry_hash().to_string(),
         ..findings.extraction(work.text.sentences.len())
     };
-    settle(ctx, source, &findings, &extraction).await
+    settle(ctx, tools, source, &findings, &extraction).await
 }
 
 /// All that was ever paid for the source.
@@ -153,6 +156,7 @@ async fn note(ctx: &JobContext, source: &Source, cost: Cost, why: Option<Waiting
 /// The effect.
 async fn settle(
     ctx: &JobContext,
+    tools: &Tools,
     source: &Source,
     findings: &Findings,
     extraction: &Extraction,
@@ -167,9 +171,17 @@ async fn settle(
     }
     // What an earlier run has found stays, where this one did not get to the end.
     let keep = failure.is_some();
-    let count = facts::replace(&mut effect, repository, id, &findings.facts(), keep, promptset).await?;
+    // Without vectors there is nothing to compare them by.
+    let compared = tools.vectors().is_some();
+    let made = Made { promptset, status: if compared { FactStatus::New } else { FactStatus::Stable } };
+    let count = facts::replace(&mut effect, repository, id, &findings.facts(), keep, made).await?;
     source_extractions::settle(&mut effect, repository, id, ctx.id(), extraction, failure.as_ref(), count)
         .await?;
+    if compared {
+        effect.push(&EmbedFacts { source: Some(id) }, When::default()).await?;
+        // Whatever becomes of that, somebody comes for what it leaves undone.
+        effect.push(&CleanupFacts { soon: false }, When { delay_ms: CLEANUP_MS, ..When::default() }).await?;
+    }
     let status = if failure.is_some() { "failed" } else { "processed" };
     let output =
         serde_json::json!({ "status": status, "facts": count, "extraction": extraction, "failure": failure });

@@ -10,6 +10,7 @@ use okt_providers::GuardedClient;
 use okt_providers::ai::{Model, Models};
 use okt_providers::resolution::Resolver;
 use okt_store::blobs::Blobs;
+use okt_vectors::Vectors;
 
 use crate::ledger::Ledger;
 use crate::parsing::Parser;
@@ -23,28 +24,25 @@ struct Inner {
     blobs: Blobs,
     parser: Parser,
     ledger: Ledger,
-    /// Missing on a machine that trusts nobody.
-    outside: Option<Outside>,
-}
-
-struct Outside {
-    web: (GuardedClient, Resolver),
+    /// Missing where facts have none.
+    vectors: Option<Vectors>,
     models: Models,
+    /// Missing on a machine that trusts nobody.
+    web: Option<(GuardedClient, Resolver)>,
 }
 
 impl Tools {
-    pub fn new(config: &Config, blobs: Blobs, parser: Parser) -> Result<Self> {
+    pub fn new(config: &Config, blobs: Blobs, vectors: Option<Vectors>, parser: Parser) -> Result<Self> {
         let client = GuardedClient::new(&config.providers.resolution.fetch.allow_private);
-        let outside = match client {
-            Ok(client) => Some(Outside {
-                models: Models::new(config, &client),
-                web: (client.clone(), Resolver::new(config, client)?),
-            }),
+        let (models, web) = match client {
+            Ok(client) => {
+                (Models::new(config, &client), Some((client.clone(), Resolver::new(config, client)?)))
+            }
             // The reason was told when the service started.
-            Err(_) => None,
+            Err(_) => (Models::own(), None),
         };
-        let ledger = Ledger::default();
-        Ok(Self(Arc::new(Inner { config: config.clone(), blobs, parser, ledger, outside })))
+        let (config, ledger) = (config.clone(), Ledger::default());
+        Ok(Self(Arc::new(Inner { config, blobs, parser, ledger, vectors, models, web })))
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -53,6 +51,10 @@ impl Tools {
 
     pub(crate) fn blobs(&self) -> &Blobs {
         &self.0.blobs
+    }
+
+    pub(crate) fn vectors(&self) -> Option<&Vectors> {
+        self.0.vectors.as_ref()
     }
 
     pub(crate) fn parser(&self) -> &Parser {
@@ -64,20 +66,15 @@ impl Tools {
     }
 
     pub(crate) fn web(&self) -> Option<&(GuardedClient, Resolver)> {
-        self.0.outside.as_ref().map(|outside| &outside.web)
+        self.0.web.as_ref()
     }
 
-    /// A model of the catalogue.
+    /// A model of the catalogue, or our own.
     pub(crate) fn model(&self, id: &str) -> Result<Model> {
-        let Some(outside) = &self.0.outside else {
-            return Err(Error::NotConfigured(
-                "no model can be asked: the certificates of authorities are missing",
-            ));
-        };
-        outside
-            .models
-            .find(id)
-            .ok_or(Error::NotConfigured("a model is named that is not in providers.ai.models"))
+        self.0.models.find(id).ok_or(Error::NotConfigured(match self.0.web {
+            Some(_) => "a model is named that is not in providers.ai.models",
+            None => "no model can be asked: the certificates of authorities are missing",
+        }))
     }
 
     /// For a call with all its attempts and waits.

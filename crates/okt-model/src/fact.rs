@@ -10,6 +10,12 @@ use crate::{ConceptId, ContentHash, FactId, ImageId, SourceId};
 /// rules change.
 pub const EXTRACTIVE_MODEL: &str = "builtin-extractive-1";
 
+/// The model that turns texts into vectors in our own process. Another name when its weights change: vectors bear the name
+/// of their model, and only those of one model can be compared.
+pub const EMBEDDING_MODEL: &str = "builtin-minilm-1";
+/// Numbers in a vector of [`EMBEDDING_MODEL`].
+pub const EMBEDDING_DIMENSIONS: u32 = 384;
+
 words! {
     /// What became of a fact.
     FactStatus {
@@ -29,6 +35,32 @@ words! {
     FactKind {
         Text = "text",
         Image = "image",
+    }
+}
+
+words! {
+    /// Why two facts that sound alike are not one.
+    Difference {
+        /// One says that it is so, the other that it is not.
+        Negation = "negation",
+        Number = "number",
+        /// The same number of something else.
+        Unit = "unit",
+        Date = "date",
+        /// Up and down, before and after, for and against.
+        Direction = "direction",
+        /// Who did it, and to whom; which of two goes with which.
+        Roles = "roles",
+        /// Of somebody or something else.
+        Name = "name",
+        /// All, some, most, few, only.
+        Quantifier = "quantifier",
+        /// One says that it is so, the other that it may be so; one that it must, the other that it should.
+        Certainty = "certainty",
+        /// One word stands for another, and it is not known to mean the same; or both are too long to be compared.
+        Wording = "wording",
+        /// Somebody who looked at them says so.
+        Judged = "judged",
     }
 }
 

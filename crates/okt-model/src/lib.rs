@@ -6,6 +6,7 @@
 mod account;
 mod audit;
 mod blob;
+mod comparison;
 mod error;
 mod fact;
 mod hash;
@@ -23,10 +24,13 @@ mod usage;
 pub use account::{ApiKey, Email, User};
 pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
 pub use blob::{Blob, BlobHash};
+pub use comparison::{
+    CleanupFacts, Contradiction, DeduplicateFacts, EmbedFacts, EmbeddingSpace, SpaceState, TextOfFact,
+};
 pub use error::{Cause, Error, FieldError, Result};
 pub use fact::{
-    ChunkFailure, EXTRACTIVE_MODEL, Extraction, Fact, FactConcept, FactFilter, FactKind, FactSource,
-    FactStatus, NewFact,
+    ChunkFailure, Difference, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL, Extraction, Fact,
+    FactConcept, FactFilter, FactKind, FactSource, FactStatus, NewFact,
 };
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{

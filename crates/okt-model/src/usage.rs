@@ -10,6 +10,7 @@ words! {
     Operation {
         FactExtraction = "fact_extraction",
         ImageFactExtraction = "image_fact_extraction",
+        FactEmbedding = "fact_embedding",
     }
 }
 

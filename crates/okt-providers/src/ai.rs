@@ -1,12 +1,14 @@
-//! Chat and embedding models, by the OpenAI-compatible protocol.
+//! Chat and embedding models: those of others by the OpenAI-compatible protocol, and one of our own.
 //!
 //! Which models there are, where they are served and what they cost is in the catalogue `providers.ai.models`. What may
 //! pass is tried again as `providers.llm_retry` says. What a model says is data: nothing here acts on it, and neither
-//! it nor what was asked is ever logged.
+//! it nor what was asked is ever logged. The one in our own process is in no catalogue and found by its name only.
 
 mod attempts;
+mod builtin;
 mod endpoint;
 mod error;
+mod remote;
 mod wire;
 
 use std::collections::HashMap;
@@ -15,30 +17,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use okt_config::{Config, LlmRetry};
+use okt_config::Config;
+use okt_model::EMBEDDING_MODEL;
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
-use endpoint::Endpoint;
+use builtin::Builtin;
 pub use error::AiError;
+use remote::Remote;
 
 use crate::guarded::GuardedClient;
 
-/// The catalogue. Cheap to clone; made once in a process, since `max_in_flight` is counted in it.
+/// The catalogue, and our own model. Cheap to clone; made once in a process, since calls at once are counted in it.
 #[derive(Clone)]
 pub struct Models(Arc<HashMap<String, Model>>);
 
-/// A model of the catalogue. Cheap to clone.
+/// Cheap to clone.
 #[derive(Clone)]
-pub struct Model(Arc<Inner>);
+pub struct Model(Kind);
 
-struct Inner {
-    settings: okt_config::Model,
-    endpoint: Endpoint,
-    /// `None` for no limit.
-    places: Option<Semaphore>,
-    retry: LlmRetry,
-    batch: usize,
+#[derive(Clone)]
+enum Kind {
+    Remote(Arc<Remote>),
+    Builtin(Builtin),
 }
 
 /// What a chat model is asked.
@@ -104,7 +104,7 @@ pub struct Usage {
 }
 
 /// One vector for each text, in their order, all of the same length.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Embedded {
     pub vectors: Vec<Vec<f32>>,
     pub usage: Usage,
@@ -114,20 +114,21 @@ pub struct Embedded {
 }
 
 impl Models {
+    /// Our own alone: it needs nobody.
+    pub fn own() -> Self {
+        Self(Arc::new(HashMap::from([Self::builtin()])))
+    }
+
     pub fn new(config: &Config, client: &GuardedClient) -> Self {
-        let ai = &config.providers.ai;
-        let of = |model: &okt_config::Model| {
-            let limit =
-                usize::try_from(model.max_in_flight).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
-            Model(Arc::new(Inner {
-                settings: model.clone(),
-                endpoint: Endpoint::new(model.provider, ai, client),
-                places: (limit > 0).then(|| Semaphore::new(limit)),
-                retry: config.providers.llm_retry.clone(),
-                batch: usize::try_from(ai.embed_batch_size).unwrap_or(usize::MAX).max(1),
-            }))
+        let remote = |model: &okt_config::Model| {
+            let kind = Kind::Remote(Arc::new(Remote::new(model, config, client)));
+            (model.id.clone(), Model(kind))
         };
-        Self(Arc::new(ai.models.iter().map(|model| (model.id.clone(), of(model))).collect()))
+        Self(Arc::new(config.providers.ai.models.iter().map(remote).chain([Self::builtin()]).collect()))
+    }
+
+    fn builtin() -> (String, Model) {
+        (EMBEDDING_MODEL.to_owned(), Model(Kind::Builtin(Builtin::new())))
     }
 
     /// `None` when the catalogue does not have it.
@@ -138,21 +139,27 @@ impl Models {
 
 impl Model {
     pub fn id(&self) -> &str {
-        &self.0.settings.id
+        match &self.0 {
+            Kind::Remote(remote) => &remote.settings.id,
+            Kind::Builtin(_) => EMBEDDING_MODEL,
+        }
     }
 
     /// In US dollars.
     #[expect(clippy::cast_precision_loss, reason = "nobody pays for so many tokens that it would show")]
     pub fn price(&self, usage: Usage) -> f64 {
-        let Inner { settings, .. } = &*self.0;
-        let cost = usage.tokens_in as f64 * settings.input_cost_per_1m
-            + usage.tokens_out as f64 * settings.output_cost_per_1m;
-        cost / 1_000_000.0
+        match &self.0 {
+            Kind::Remote(remote) => remote.settings.price(usage.tokens_in as f64, usage.tokens_out as f64),
+            Kind::Builtin(_) => 0.0,
+        }
     }
 
     /// 0 for no limit. To be kept by whoever gives the turns, for other processes count, too.
     pub fn rate_limit_rpm(&self) -> u32 {
-        self.0.settings.rate_limit_rpm
+        match &self.0 {
+            Kind::Remote(remote) => remote.settings.rate_limit_rpm,
+            Kind::Builtin(_) => 0,
+        }
     }
 
     /// Asks, and again after what may pass. `turn` is awaited before every request that is sent, with a
@@ -162,41 +169,38 @@ impl Model {
         T: Fn() -> F + Send + Sync,
         F: Future<Output = okt_model::Result<()>> + Send,
     {
-        let body = wire::chat(self.id(), chat);
-        let asked = wire::size(chat);
-        let read = |answer: &[u8]| self.0.endpoint.read_chat(answer, asked);
-        let answer = self.ask("chat/completions", body, turn, read).await?;
-        let wire::Said { text, end, usage } = answer.value;
-        Ok(Reply { text, end, usage, latency: answer.latency, retries: answer.retries })
+        match &self.0 {
+            Kind::Remote(remote) => remote.chat(chat, turn).await,
+            Kind::Builtin(_) => Err(builtin::NO_CHAT),
+        }
     }
 
-    /// Turns texts into vectors, as many at once as `providers.ai.embed_batch_size`. Each request has its own attempts
-    /// and turns, as in [`Model::chat`].
+    /// Turns texts into vectors, a few at once: as many as `providers.ai.embed_batch_size` in a request. Each request has
+    /// its own attempts and turns, as in [`Model::chat`]. Vectors of the model of `providers.embedding` that are not as
+    /// long as it says are an error.
     pub async fn embed<T, F>(&self, texts: &[String], turn: T) -> Result<Embedded, AiError>
     where
         T: Fn() -> F + Send + Sync,
         F: Future<Output = okt_model::Result<()>> + Send,
     {
-        let mut all =
-            Embedded { vectors: Vec::new(), usage: Usage::default(), latency: Duration::ZERO, retries: 0 };
-        for batch in texts.chunks(self.0.batch) {
-            let body = wire::embed(self.id(), batch);
-            let dimensions = all.vectors.first().map(Vec::len);
-            let read = |answer: &[u8]| self.0.endpoint.read_embedded(answer, batch, dimensions);
-            let answer = self.ask("embeddings", body, &turn, read).await?;
-            let (vectors, usage) = answer.value;
-            all.vectors.extend(vectors);
-            all.usage = all.usage.and(usage);
-            all.latency += answer.latency;
-            all.retries += answer.retries;
+        match &self.0 {
+            Kind::Remote(remote) => remote.embed(texts, turn).await,
+            Kind::Builtin(builtin) => builtin.embed(texts, turn).await,
         }
-        Ok(all)
     }
 }
 
 impl fmt::Debug for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Model").field(&self.id()).finish()
+    }
+}
+
+impl Embedded {
+    fn add(&mut self, vectors: Vec<Vec<f32>>, usage: Usage, latency: Duration) {
+        self.vectors.extend(vectors);
+        self.usage = self.usage.and(usage);
+        self.latency += latency;
     }
 }
 

@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::error::from_sqlx;
-use crate::model_answers::signed;
+use crate::model_answers::{signed, unsigned};
 
 /// Whether money could be set aside.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,7 +126,6 @@ pub async fn cost_of(conn: &mut PgConnection, repository: RepositoryId, source: 
         source.uuid(),
     );
     let row = row.fetch_one(conn).await.map_err(from_sqlx)?;
-    let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
     Ok(Cost { tokens_in: unsigned(row.tokens_in), tokens_out: unsigned(row.tokens_out), usd: row.usd })
 }
 

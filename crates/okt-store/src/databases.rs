@@ -204,9 +204,15 @@ impl Databases {
 
     /// Begins a transaction on a repository whose door may be closed: for whoever opens and closes it, and for whoever
     /// moves or removes what lies behind it.
-    pub(crate) async fn begin_behind(&self, database: &str, repository: RepositoryId) -> Result<Tx> {
+    pub async fn begin_behind(&self, database: &str, repository: RepositoryId) -> Result<Tx> {
         let begin = format!("BEGIN; SET LOCAL okt.repository = '{}'", repository.uuid());
         self.named(database)?.begin(AssertSqlSafe(begin).into_sql_str()).await.map_err(from_sqlx)
+    }
+
+    /// A connection outside of the pool that works as the login itself: for building an index of one repository, which is
+    /// not for the role of the service to do.
+    pub async fn connect_as_owner(&self, database: &str) -> Result<Connection> {
+        connect(self.named(database)?.options()).await
     }
 
     /// The one name of the place that a name points to, if repositories may live there.

@@ -1,12 +1,12 @@
 //! Rows of `okt_repository.facts` and `okt_repository.fact_sources`: what sources say, and where.
 //!
-//! A fact is there once, whoever makes it. Whoever writes facts adds new ones in the order of their hashes, then holds all that
+//! A fact is there once, whoever makes it. Whoever writes facts adds new ones in the order of their hashes, then holds the others that
 //! are concerned in that order, and takes the counter of the repository last, so that two sources that say the same do not wait
 //! for each other in a circle.
 
 mod writing;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 use okt_model::{
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::error::from_sqlx;
 
-pub use writing::{forget_source, replace};
+pub use writing::{Made, forget_source, replace};
 
 /// A place in an order of facts: how many sources the last one had, and its number.
 pub type FactPlace = (i32, i64);
@@ -71,6 +71,27 @@ pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: FactId)
     .await
     .map_err(from_sqlx)?;
     row.map(Fact::try_from).transpose()
+}
+
+/// Those of these that are there to be seen, by their ids.
+#[tracing::instrument(level = "debug", name = "db.facts.get", skip_all)]
+pub async fn get(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    ids: &[FactId],
+) -> Result<HashMap<FactId, Fact>> {
+    let ids: Vec<Uuid> = ids.iter().copied().map(FactId::uuid).collect();
+    let rows = sqlx::query_as!(
+        Row,
+        "SELECT f.id, f.no, f.text, f.content_hash, f.kind, f.status, f.model, f.promptset_hash, f.source_count, f.created_at
+           FROM unnest($2::uuid[]) AS n (id)
+           JOIN okt_repository.facts f ON f.repository_id = $1 AND f.id = n.id
+          WHERE f.status IN ('new', 'stable')",
+        repository.uuid(),
+        &ids,
+    );
+    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    rows.into_iter().map(|row| Fact::try_from(row).map(|fact| (fact.id, fact))).collect()
 }
 
 /// From after a place on: the newest first, or those with the most sources.
@@ -172,10 +193,14 @@ pub async fn list_concepts(
 ) -> Result<Vec<FactConcept>> {
     let rows = sqlx::query!(
         "SELECT c.id, c.canonical_name, x.label
-           FROM okt_repository.fact_concepts l
-           JOIN okt_repository.concepts c ON c.repository_id = l.repository_id AND c.no = l.concept_no
+           FROM okt_repository.concepts c
            JOIN okt_repository.contexts x ON x.repository_id = c.repository_id AND x.no = c.context_no
-          WHERE l.repository_id = $1 AND l.fact_no = $2
+          WHERE c.repository_id = $1
+            AND c.no IN (SELECT l.concept_no FROM okt_repository.fact_concepts l
+                          WHERE l.repository_id = $1
+                            AND l.fact_no IN (SELECT $2::bigint UNION ALL
+                                              SELECT m.no FROM okt_repository.facts m
+                                               WHERE m.repository_id = $1 AND m.merged_into = $2))
           ORDER BY lower(c.canonical_name), c.no
           LIMIT 1000",
         repository.uuid(),
@@ -255,7 +280,7 @@ pub async fn mark(
 ) -> Result<bool> {
     let from: Vec<String> = from.iter().map(|status| status.as_str().to_owned()).collect();
     let done = sqlx::query!(
-        "UPDATE okt_repository.facts SET status = $4 WHERE repository_id = $1 AND id = $2 AND status = ANY ($3)",
+        "UPDATE okt_repository.facts SET status = $4, embedded_in = NULL WHERE repository_id = $1 AND id = $2 AND status = ANY ($3)",
         repository.uuid(),
         id.uuid(),
         &from,
@@ -340,5 +365,5 @@ impl TryFrom<Row> for Fact {
 }
 
 fn hash(bytes: &[u8]) -> Result<ContentHash> {
-    bytes.try_into().map(ContentHash).map_err(Error::internal)
+    ContentHash::try_from(bytes).map_err(Error::internal)
 }

@@ -20,6 +20,8 @@ pub enum Schema {
     Repository,
     /// The job queue.
     Tasks,
+    /// Vectors of what repositories know: beside them, where the server has pgvector.
+    Vectors,
 }
 
 /// What was found or done in one schema of one database.
@@ -37,6 +39,7 @@ impl Schema {
             Self::System => "okt_system",
             Self::Repository => "okt_repository",
             Self::Tasks => "okt_tasks",
+            Self::Vectors => "okt_vectors",
         }
     }
 
@@ -45,6 +48,7 @@ impl Schema {
             Self::System => sqlx::migrate!("migrations/system"),
             Self::Repository => sqlx::migrate!("migrations/repository"),
             Self::Tasks => sqlx::migrate!("migrations/tasks"),
+            Self::Vectors => sqlx::migrate!("migrations/vectors"),
         };
         migrator.dangerous_set_table_name(format!("{}.migrations", self.name()));
         migrator.create_schema(self.name());
@@ -64,6 +68,9 @@ const LOCK: i64 = 0x6f6b_745f_6d69_6772;
 const LOCK_TIMEOUT: &str = "3s";
 const ATTEMPTS: u32 = 20;
 
+/// The oldest pgvector that goes on looking where a filter left too few neighbours.
+const PGVECTOR: [i32; 2] = [0, 8];
+
 /// Applies what is missing in one database.
 pub(crate) async fn migrate(
     name: &str,
@@ -79,14 +86,15 @@ pub(crate) async fn migrate(
     }
 
     let mut reports = Vec::new();
-    for schema in schemas {
+    let schemas = applicable(&mut conn, schemas).await?;
+    for schema in &schemas {
         let migrations = missing(&mut conn, *schema).await?;
         if !migrations.is_empty() {
             apply(&mut conn, *schema).await?;
         }
         reports.push(Report { database: name.to_owned(), schema: schema.name(), migrations });
     }
-    prepare_service_role(&mut conn, schemas).await?;
+    prepare_service_role(&mut conn, &schemas).await?;
     // Closing the session gives the lock back too; waiting for it makes the order visible to the next one.
     conn.close().await.map_err(from_sqlx)?;
     Ok(reports)
@@ -100,11 +108,37 @@ pub(crate) async fn pending(
 ) -> Result<Vec<Report>> {
     let mut conn = connect(options).await?;
     let mut reports = Vec::new();
-    for schema in schemas {
+    for schema in &applicable(&mut conn, schemas).await? {
         let migrations = missing(&mut conn, *schema).await?;
         reports.push(Report { database: name.to_owned(), schema: schema.name(), migrations });
     }
     Ok(reports)
+}
+
+/// Those that this server can have. A server without pgvector, with one that is too old, or with one that this login may
+/// not switch on, goes without vectors; when that has changed, the next migrator finds out.
+async fn applicable(conn: &mut PgConnection, schemas: &[Schema]) -> Result<Vec<Schema>> {
+    let mut schemas = schemas.to_vec();
+    if schemas.contains(&Schema::Vectors) {
+        let able: bool = sqlx::query_scalar(
+            r"SELECT coalesce(
+                (SELECT string_to_array(substring(extversion FROM '^\d+\.\d+'), '.')::int[] >= $1
+                   FROM pg_extension WHERE extname = 'vector'),
+                (SELECT string_to_array(substring(v.version FROM '^\d+\.\d+'), '.')::int[] >= $1
+                        AND (r.rolsuper OR (v.trusted AND has_database_privilege(current_database(), 'CREATE')))
+                   FROM pg_available_extensions e
+                   JOIN pg_available_extension_versions v ON v.name = e.name AND v.version = e.default_version
+                   JOIN pg_roles r ON r.rolname = current_user
+                  WHERE e.name = 'vector'),
+                false)",
+        )
+        .bind(PGVECTOR)
+        .fetch_one(conn)
+        .await
+        .map_err(from_sqlx)?;
+        schemas.retain(|schema| able || *schema != Schema::Vectors);
+    }
+    Ok(schemas)
 }
 
 async fn take_lock(conn: &mut PgConnection) -> Result<bool> {

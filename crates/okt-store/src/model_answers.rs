@@ -103,7 +103,7 @@ pub async fn list(
     .map_err(from_sqlx)?;
     let mut found = HashMap::new();
     for row in rows {
-        let key = row.key.as_slice().try_into().map(ContentHash).map_err(Error::internal)?;
+        let key = ContentHash::try_from(row.key.as_slice()).map_err(Error::internal)?;
         let operation = Operation::ALL.iter().find(|operation| operation.as_str() == row.operation).copied();
         let call = ModelCall {
             id: CallId::from(row.call_id),
@@ -147,6 +147,6 @@ pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn unsigned(number: i64) -> u64 {
+pub(crate) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

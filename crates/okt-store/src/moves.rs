@@ -10,24 +10,40 @@ use crate::error::from_sqlx;
 /// A table with rows of repositories, and its key after the repository.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
+    pub schema: &'static str,
     pub name: &'static str,
     key: &'static str,
 }
 
 /// All of them, but for that of the doors. A test compares them with the catalogue.
-pub const TABLES: [Table; 11] = [
-    Table { name: "counters", key: "name" },
-    Table { name: "outbox", key: "job_id" },
-    Table { name: "contexts", key: "no" },
-    Table { name: "concepts", key: "id" },
-    Table { name: "fact_concepts", key: "concept_no, fact_no" },
-    Table { name: "sources", key: "id" },
-    Table { name: "source_texts", key: "source_id" },
-    Table { name: "source_images", key: "source_id, id" },
-    Table { name: "facts", key: "id" },
-    Table { name: "fact_sources", key: "source_no, fact_no" },
-    Table { name: "model_answers", key: "key" },
+pub const TABLES: [Table; 14] = [
+    knowledge("counters", "name"),
+    knowledge("outbox", "job_id"),
+    knowledge("contexts", "no"),
+    knowledge("concepts", "id"),
+    knowledge("fact_concepts", "concept_no, fact_no"),
+    knowledge("sources", "id"),
+    knowledge("source_texts", "source_id"),
+    knowledge("source_images", "source_id, id"),
+    knowledge("facts", "id"),
+    knowledge("fact_sources", "source_no, fact_no"),
+    knowledge("fact_merges", "no"),
+    knowledge("fact_contradictions", "fact_no, other_no"),
+    knowledge("model_answers", "key"),
+    // Where the server has pgvector.
+    Table { schema: "okt_vectors", name: "points", key: "space, id" },
 ];
+
+const fn knowledge(name: &'static str, key: &'static str) -> Table {
+    Table { schema: "okt_repository", name, key }
+}
+
+impl Table {
+    /// As statements name it.
+    pub fn path(self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+}
 
 /// Copies the rows of one table, with their numbers; returns how many. Nobody may write to the repository meanwhile, and
 /// the table must be empty of it at the other end.
@@ -39,27 +55,32 @@ pub async fn copy(
     from: &str,
     to: &str,
 ) -> Result<u64> {
-    let table = table.name;
+    let table = &table.path();
     let (mut source, mut target) =
         (databases.begin_behind(from, repository).await?, databases.begin_behind(to, repository).await?);
     for conn in [&mut source, &mut target] {
         conn.handle_with_care();
         execute(conn, "SET LOCAL statement_timeout = 0").await?;
     }
-    let columns = columns(&mut source, table).await?;
-    if columns != self::columns(&mut target, table).await? {
-        return Err(Error::Operator(format!(
-            "{table} is not the same in {from} and {to}; bring both up to date with `okt migrate`"
-        )));
+    let Some(columns) = columns(&mut source, table).await? else { return Ok(0) };
+    match self::columns(&mut target, table).await? {
+        Some(same) if same == columns => {}
+        None if !has_rows(&mut source, repository, table).await? => return Ok(0),
+        Some(_) => {
+            return Err(Error::Operator(format!(
+                "{table} is not the same in {from} and {to}; bring both up to date with `okt migrate`"
+            )));
+        }
+        None => {
+            return Err(Error::Operator(format!(
+                "there is no {table} in {to}; let its server have pgvector as that of {from} has, then run `okt migrate`"
+            )));
+        }
     }
     // Rows can't be copied into a table with row-level security, so they go through one without.
-    execute(
-        &mut target,
-        &format!("CREATE TEMPORARY TABLE incoming (LIKE okt_repository.{table}) ON COMMIT DROP"),
-    )
-    .await?;
+    execute(&mut target, &format!("CREATE TEMPORARY TABLE incoming (LIKE {table}) ON COMMIT DROP")).await?;
     let out = format!(
-        "COPY (SELECT {columns} FROM okt_repository.{table} WHERE repository_id = '{}') TO STDOUT (FORMAT binary)",
+        "COPY (SELECT {columns} FROM {table} WHERE repository_id = '{}') TO STDOUT (FORMAT binary)",
         repository.uuid()
     );
     let mut rows = source.copy_out_raw(&out).await.map_err(from_sqlx)?;
@@ -79,9 +100,8 @@ pub async fn copy(
     // It has nothing more to do, and the other end may take long enough for it to be cut off.
     source.commit().await?;
     let sent = incoming.finish().await.map_err(from_sqlx)?;
-    let insert = format!(
-        "INSERT INTO okt_repository.{table} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM incoming"
-    );
+    let insert =
+        format!("INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM incoming");
     execute(&mut target, &insert).await?;
     raise_numbers(&mut target, repository, table).await?;
     target.commit().await?;
@@ -96,15 +116,15 @@ pub async fn digest(
     table: Table,
     database: &str,
 ) -> Result<(i64, String)> {
-    let table = table.name;
+    let table = &table.path();
     let mut tx = databases.begin_behind(database, repository).await?;
     for setting in ["statement_timeout = 0", "TimeZone = 'UTC'", "DateStyle = 'ISO'"] {
         execute(&mut tx, &format!("SET LOCAL {setting}")).await?;
     }
-    let columns = columns(&mut tx, table).await?;
+    let Some(columns) = columns(&mut tx, table).await? else { return Ok((0, "0".to_owned())) };
     let digest = format!(
         "SELECT count(*), coalesce(sum(hashtextextended(ROW ({columns})::text, 0)), 0)::text
-           FROM okt_repository.{table} WHERE repository_id = $1"
+           FROM {table} WHERE repository_id = $1"
     );
     let row = sqlx::query(AssertSqlSafe(digest)).bind(repository.uuid()).fetch_one(&mut *tx).await;
     let row = row.map_err(from_sqlx)?;
@@ -152,12 +172,15 @@ pub async fn clear(
 
 /// In the order of the key, so that a batch does not wade through what those before it have left.
 async fn delete(conn: &mut PgConnection, repository: RepositoryId, table: Table, limit: i64) -> Result<u64> {
-    let Table { name, key } = table;
+    let (path, key) = (table.path(), table.key);
+    if columns(conn, &path).await?.is_none() {
+        return Ok(0);
+    }
     // A repository is in one part of a table that has parts, so the place of a row says which one it is.
     let delete = format!(
-        "DELETE FROM okt_repository.{name}
+        "DELETE FROM {path}
           WHERE repository_id = $1
-            AND ctid = ANY (ARRAY(SELECT ctid FROM okt_repository.{name} WHERE repository_id = $1 ORDER BY {key} LIMIT $2))"
+            AND ctid = ANY (ARRAY(SELECT ctid FROM {path} WHERE repository_id = $1 ORDER BY {key} LIMIT $2))"
     );
     let done = sqlx::query(AssertSqlSafe(delete)).bind(repository.uuid()).bind(limit).execute(conn).await;
     Ok(done.map_err(from_sqlx)?.rows_affected())
@@ -165,37 +188,41 @@ async fn delete(conn: &mut PgConnection, repository: RepositoryId, table: Table,
 
 /// The next number that is given out here comes after those that were brought along.
 async fn raise_numbers(conn: &mut PgConnection, repository: RepositoryId, table: &str) -> Result<()> {
-    let sequence = format!("okt_repository.{table}");
     let numbered = sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM pg_attribute
                            WHERE attrelid = $1::text::regclass AND attname = 'no' AND NOT attisdropped) AS "is!""#,
-        sequence,
+        table,
     );
     if !numbered.fetch_one(&mut *conn).await.map_err(from_sqlx)? {
         return Ok(());
     }
     let raise = format!(
         "SELECT setval(s.name, greatest(nextval(s.name), m.no))
-           FROM (SELECT pg_get_serial_sequence('okt_repository.{table}', 'no')::regclass AS name) AS s,
-                (SELECT max(no) AS no FROM okt_repository.{table} WHERE repository_id = $1) AS m
+           FROM (SELECT pg_get_serial_sequence('{table}', 'no')::regclass AS name) AS s,
+                (SELECT max(no) AS no FROM {table} WHERE repository_id = $1) AS m
           WHERE m.no IS NOT NULL"
     );
     sqlx::query(AssertSqlSafe(raise)).bind(repository.uuid()).execute(conn).await.map_err(from_sqlx)?;
     Ok(())
 }
 
-/// The columns of a table as a list for a statement.
-async fn columns(conn: &mut PgConnection, table: &str) -> Result<String> {
-    let name = format!("okt_repository.{table}");
+/// The columns of a table as a list for a statement; `None` where there is no such table.
+async fn columns(conn: &mut PgConnection, table: &str) -> Result<Option<String>> {
     sqlx::query_scalar!(
-        r#"SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS "columns!"
-             FROM pg_attribute
-            WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''"#,
-        name,
+        "SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum)
+           FROM pg_attribute
+          WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
+        table,
     )
     .fetch_one(conn)
     .await
     .map_err(from_sqlx)
+}
+
+async fn has_rows(conn: &mut PgConnection, repository: RepositoryId, table: &str) -> Result<bool> {
+    let look = format!("SELECT EXISTS (SELECT FROM {table} WHERE repository_id = $1)");
+    let found = sqlx::query_scalar(AssertSqlSafe(look)).bind(repository.uuid()).fetch_one(conn).await;
+    found.map_err(from_sqlx)
 }
 
 async fn execute(conn: &mut PgConnection, statement: &str) -> Result<()> {

@@ -76,7 +76,12 @@ pub(crate) fn places(config: &Config) -> Result<BTreeMap<String, Place>> {
 pub(crate) fn schemas_of(config: &Config, name: &str) -> Vec<Schema> {
     let (system, queue) = (name == config.system_database(), name == config.task.database);
     let repositories = !queue || name == config.isolation.default_database;
-    let schemas = [(system, Schema::System), (repositories, Schema::Repository), (queue, Schema::Tasks)];
+    let schemas = [
+        (system, Schema::System),
+        (repositories, Schema::Repository),
+        (queue, Schema::Tasks),
+        (repositories, Schema::Vectors),
+    ];
     schemas.into_iter().filter_map(|(there, schema)| there.then_some(schema)).collect()
 }
 

@@ -83,7 +83,7 @@ impl TryFrom<Row> for StoredPromptset {
     type Error = Error;
 
     fn try_from(row: Row) -> Result<Self> {
-        let hash = |bytes: Vec<u8>| bytes.as_slice().try_into().map(ContentHash).map_err(Error::internal);
+        let hash = |bytes: Vec<u8>| ContentHash::try_from(bytes.as_slice()).map_err(Error::internal);
         Ok(Self {
             hash: hash(row.hash)?,
             registry_hash: hash(row.registry_hash)?,

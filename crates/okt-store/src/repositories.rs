@@ -191,6 +191,23 @@ pub async fn list(
     rows.into_iter().map(Repository::try_from).collect()
 }
 
+/// Every one there is or was, with the name of its database, from after `after`; for whoever has to go round all of them.
+#[tracing::instrument(level = "debug", name = "db.repositories.list_homes", skip_all)]
+pub async fn list_homes(
+    conn: &mut PgConnection,
+    after: Option<RepositoryId>,
+    limit: i64,
+) -> Result<Vec<(RepositoryId, String)>> {
+    let rows = sqlx::query!(
+        "SELECT id, database FROM okt_system.repositories
+          WHERE id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid) ORDER BY id LIMIT $2",
+        after.map(RepositoryId::uuid),
+        limit,
+    );
+    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    Ok(rows.into_iter().map(|row| (row.id.into(), row.database)).collect())
+}
+
 /// Changes what is given; `None` when there is no such repository.
 #[tracing::instrument(level = "debug", name = "db.repositories.update", skip_all, fields(repository.id = %id))]
 pub async fn update(

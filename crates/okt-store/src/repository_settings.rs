@@ -70,7 +70,7 @@ async fn select(
             accepted_promptset_hashes: row.accepted_promptset_hashes,
             promptset_hash: row
                 .promptset_hash
-                .map(|hash| hash.as_slice().try_into().map(ContentHash).map_err(Error::internal))
+                .map(|hash| ContentHash::try_from(hash.as_slice()).map_err(Error::internal))
                 .transpose()?,
             monthly_usd: row.monthly_usd,
             stages: Stages {

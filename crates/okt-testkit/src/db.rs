@@ -53,9 +53,14 @@ impl TestDatabase {
     }
 
     /// What tells a service about this database and where to keep files.
-    pub fn settings(&self) -> [(&str, &str); 2] {
+    pub fn settings(&self) -> [(&str, &str); 3] {
         let files = self.files.path().to_str().expect("a path of letters");
-        [("SVC__DATABASES__DEFAULT__URL", &self.url), ("SVC__PROVIDERS__STORAGE__ROOT", files)]
+        [
+            ("SVC__DATABASES__DEFAULT__URL", &self.url),
+            ("SVC__PROVIDERS__STORAGE__ROOT", files),
+            // Tests that need vectors say so: making them takes its time. A variable can't say "none".
+            (FILE, "providers.embedding.model = \"\""),
+        ]
     }
 
     pub async fn connect(&self) -> PgConnection {
@@ -95,6 +100,8 @@ pub fn variables<'a>(folder: &Path, settings: &[(&'a str, &'a str)]) -> Vec<(&'a
 
 /// The defaults with these settings on top, as the environment would give them.
 pub fn config(settings: &[(&str, &str)]) -> Config {
+    // As the program does when it starts: there are two kinds of cryptography in the tree, and none is the default.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let settings = variables(folder.path(), settings);
     let options = LoadOptions {
@@ -171,7 +178,7 @@ fn fingerprint() -> u64 {
 /// The migrations of every schema.
 pub fn migration_files() -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for schema in [Schema::System, Schema::Repository, Schema::Tasks] {
+    for schema in [Schema::System, Schema::Repository, Schema::Tasks, Schema::Vectors] {
         let folder = schema.name().trim_start_matches("okt_");
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../okt-store/migrations").join(folder);
         files.extend(

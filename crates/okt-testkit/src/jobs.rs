@@ -7,6 +7,7 @@ use okt_jobs::{Parser, Tools};
 use okt_model::{JobId, NewJob, Payload, RepositoryId};
 use okt_queue::{Kinds, Periodic, Settings, Worker};
 use okt_store::{Blobs, Databases, Purpose};
+use okt_vectors::Vectors;
 use tokio::runtime::{Builder, Runtime};
 
 /// A worker for these kinds, on pools of its own, with its settings changed.
@@ -31,8 +32,12 @@ pub struct Hired(Option<Runtime>);
 impl Hired {
     pub async fn start(config: &Config, periodic: Vec<Periodic>) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
-        let (ours, kinds) = (config.clone(), kinds(config));
+        let ours = config.clone();
         let started = runtime.spawn(async move {
+            let databases = Databases::open(&ours, &[Purpose::Worker]).await.expect("the databases open");
+            let tools = tools(&ours, &databases[0]).await;
+            okt_jobs::spaces::start(&databases[0], &tools).await.expect("vectors are sound");
+            let kinds = okt_jobs::kinds(&ours, &tools);
             let worker = worker(&ours, kinds, periodic, |_| {}).await;
             // For as long as the thread is there.
             tokio::spawn(async move {
@@ -53,11 +58,20 @@ impl Drop for Hired {
     }
 }
 
-/// Everything that the product does, with its own program to read files.
+/// Everything that the product does but comparing facts, with its own program to read files.
 pub fn kinds(config: &Config) -> Kinds {
+    okt_jobs::kinds(config, &tools_with(config, None))
+}
+
+/// What jobs need, with the store of vectors that the settings name.
+pub async fn tools(config: &Config, databases: &Databases) -> Tools {
+    tools_with(config, Vectors::open(config, databases).await.expect("a store of vectors"))
+}
+
+fn tools_with(config: &Config, vectors: Option<Vectors>) -> Tools {
     let blobs = Blobs::open(&config.providers.storage).expect("files can be kept");
     let parser = Parser::new(program(), pdfium());
-    okt_jobs::kinds(config, &Tools::new(config, blobs, parser).expect("the settings are sound"))
+    Tools::new(config, blobs, vectors, parser).expect("the settings are sound")
 }
 
 /// The program under test, beside the one that runs the test.

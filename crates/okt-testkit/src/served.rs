@@ -8,6 +8,7 @@ use okt_app::App;
 use okt_config::Config;
 use okt_http::{Edge, Served};
 use okt_store::{Blobs, Databases, Purpose};
+use okt_vectors::Vectors;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -64,7 +65,8 @@ impl TestService {
         let edge = Edge::new(&config, SECRET);
         let metrics = PrometheusBuilder::new().build_recorder().handle();
         let blobs = Blobs::open(&config.providers.storage).expect("files can be kept");
-        let app = App::new(config, databases[0].clone(), blobs, SECRET);
+        let vectors = Vectors::open(&config, &databases[0]).await.expect("a store of vectors");
+        let app = App::new(config, databases[0].clone(), blobs, vectors, SECRET);
         let api = Api::new(app, Arc::clone(&edge), metrics, &databases);
         let service = service(&api).expect("the routes are sound");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

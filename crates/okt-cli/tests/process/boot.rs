@@ -21,11 +21,11 @@ async fn five_simultaneous_boots_on_an_empty_database_migrate_it_once() {
     let migrated: Vec<_> = processes.iter().map(|process| count(&process.log(), "schema migrated")).collect();
     let mut sorted = migrated.clone();
     sorted.sort_unstable();
-    assert_eq!(sorted, [0, 0, 0, 0, 3], "one process applied all three schemas: {migrated:?}");
+    assert_eq!(sorted, [0, 0, 0, 0, 4], "one process applied all four schemas: {migrated:?}");
 
     let applied: i64 = sqlx::query_scalar(
         "SELECT (SELECT count(*) FROM okt_system.migrations) + (SELECT count(*) FROM okt_repository.migrations)
-              + (SELECT count(*) FROM okt_tasks.migrations)",
+              + (SELECT count(*) FROM okt_tasks.migrations) + (SELECT count(*) FROM okt_vectors.migrations)",
     )
     .fetch_one(&mut database.connect().await)
     .await
@@ -51,7 +51,7 @@ async fn migrate_check_says_what_is_missing_and_changes_nothing() {
     let (code, said) = okt(&["migrate"]);
     assert_eq!((code, count(&said, "applied")), (Some(0), migration_files().len()), "{said}");
     let (code, said) = okt(&["migrate", "--check"]);
-    assert_eq!((code, count(&said, "up to date")), (Some(0), 3), "{said}");
+    assert_eq!((code, count(&said, "up to date")), (Some(0), 4), "{said}");
 }
 
 #[tokio::test]

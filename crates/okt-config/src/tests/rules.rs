@@ -1,5 +1,7 @@
 //! What is refused or noted although every value for itself is fine.
 
+use okt_model::{EMBEDDING_DIMENSIONS, EMBEDDING_MODEL};
+
 use super::Place;
 use super::problems::refused;
 
@@ -186,6 +188,52 @@ fn registries_need_unique_ids_and_keys() {
          (in environment REGISTRY_AUTH_MODE)"
     );
     place.set("REGISTRY_READ_API_KEY", "r").load().unwrap();
+}
+
+#[test]
+fn our_own_models_are_named_where_they_can_be_used_and_nowhere_else() {
+    let entry = "providers.ai.models = [{ id = \"ID\", provider = \"local\" }]";
+    for (text, expected) in [
+        (
+            entry.replace("ID", "builtin-extractive-1"),
+            "providers.ai.models[0].id: \"builtin-extractive-1\" is no model but our own rules",
+        ),
+        (
+            entry.replace("ID", "builtin-minilm-1"),
+            "providers.ai.models[0].id: \"builtin-minilm-1\" is our own model, which nobody else serves",
+        ),
+        (
+            "providers.synthesis.model = \"builtin-minilm-1\"".into(),
+            "providers.synthesis.model: no model in providers.ai.models is named \"builtin-minilm-1\"",
+        ),
+        (
+            "providers.decomposition.fact_extraction.model = \"builtin-minilm-1\"".into(),
+            "providers.decomposition.fact_extraction.model: no model in providers.ai.models is named \
+             \"builtin-minilm-1\"",
+        ),
+        (
+            "providers.embedding.model = \"builtin-extractive-1\"".into(),
+            "providers.embedding.model: no model in providers.ai.models is named \"builtin-extractive-1\"",
+        ),
+        (
+            "providers.embedding.dimensions = 1024".into(),
+            "providers.embedding.dimensions: must be 384 for builtin-minilm-1",
+        ),
+    ] {
+        refused(&text, &format!("{expected} (in /here/okt.toml:1)"));
+    }
+    let own = Place::new().load().unwrap().config.providers.embedding;
+    assert_eq!((own.model.as_str(), own.dimensions), (EMBEDDING_MODEL, EMBEDDING_DIMENSIONS));
+    for text in [
+        "providers.embedding.model = \"builtin-minilm-1\"".to_owned(),
+        "providers.embedding = { model = \"\", dimensions = 1024 }".to_owned(),
+        format!(
+            "providers.embedding = {{ model = \"mine\", dimensions = 768 }}\n{}",
+            entry.replace("ID", "mine")
+        ),
+    ] {
+        Place::with(&text).load().unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
 }
 
 #[test]

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use okt_model::EXTRACTIVE_MODEL;
+use okt_model::{EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL};
 
 use super::{Breaches, no_such};
 use crate::secret::Secret;
 use crate::sections::{AuthMode, Config, Retry, StorageBackend, WebSearchKind};
 
 const FACT_EXTRACTION: &str = "providers.decomposition.fact_extraction.model";
+const EMBEDDING: &str = "providers.embedding.model";
 
 pub(super) fn rules(config: &Config, found: &mut Breaches) {
     let providers = &config.providers;
@@ -108,13 +109,13 @@ fn models(config: &Config, found: &mut Breaches) {
     let providers = &config.providers;
     let mut known = BTreeSet::new();
     for (index, model) in providers.ai.models.iter().enumerate() {
-        if model.id == EXTRACTIVE_MODEL {
-            found.in_list(
-                "providers.ai.models",
-                index,
-                "id",
-                format!("{EXTRACTIVE_MODEL:?} is no model but our own rules"),
-            );
+        let taken = match model.id.as_str() {
+            EXTRACTIVE_MODEL => Some("is no model but our own rules"),
+            EMBEDDING_MODEL => Some("is our own model, which nobody else serves"),
+            _ => None,
+        };
+        if let Some(why) = taken {
+            found.in_list("providers.ai.models", index, "id", format!("{:?} {why}", model.id));
         }
         if !known.insert(model.id.as_str()) {
             found.in_list("providers.ai.models", index, "id", format!("{:?} is there twice", model.id));
@@ -126,19 +127,29 @@ fn models(config: &Config, found: &mut Breaches) {
         (FACT_EXTRACTION, &decomposition.fact_extraction.model),
         ("providers.decomposition.image_extraction.model", &decomposition.image_extraction.model),
         ("providers.decomposition.concept_extraction.model", &decomposition.concept_extraction.model),
-        ("providers.embedding.model", &providers.embedding.model),
+        (EMBEDDING, &providers.embedding.model),
         ("providers.reports.posture.model", &providers.reports.posture.model),
         ("providers.summarization.model", &providers.summarization.model),
         ("providers.refinement.model", &providers.refinement.model),
         ("providers.synthesis.model", &providers.synthesis.model),
     ] {
-        // The one that needs no model, where there is one.
-        if key == FACT_EXTRACTION && model == EXTRACTIVE_MODEL {
+        // Those that need nobody else, where there is one.
+        if matches!((key, model.as_str()), (FACT_EXTRACTION, EXTRACTIVE_MODEL) | (EMBEDDING, EMBEDDING_MODEL))
+        {
             continue;
         }
         if !model.is_empty() && !known.contains(model.as_str()) {
             let message = no_such("model in providers.ai.models", model, known.iter().copied());
             found.between(key, &["providers.ai.models"], message);
         }
+    }
+
+    let embedding = &providers.embedding;
+    if embedding.model == EMBEDDING_MODEL && embedding.dimensions != EMBEDDING_DIMENSIONS {
+        found.between(
+            "providers.embedding.dimensions",
+            &[EMBEDDING],
+            format!("must be {EMBEDDING_DIMENSIONS} for {EMBEDDING_MODEL}"),
+        );
     }
 }

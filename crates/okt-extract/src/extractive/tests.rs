@@ -280,7 +280,7 @@ fn nothing_is_taken_from_below_the_references() {
 
 #[test]
 fn the_name_of_the_rules_is_pinned() {
-    assert_eq!(promptset_hash(), hex(&Sha256::digest("builtin-extractive-1")));
+    assert_eq!(promptset_hash(), ContentHash(Sha256::digest("builtin-extractive-1").into()));
 }
 
 #[test]

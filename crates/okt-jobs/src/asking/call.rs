@@ -27,7 +27,7 @@ const BUDGET_PATIENCE: Duration = Duration::from_secs(30);
 const BUDGET_POLL: Duration = Duration::from_millis(250);
 const BUDGET_BUSY: Duration = Duration::from_secs(15);
 /// Whoever raises a budget wakes the jobs that wait for it; the next month does not.
-const BUDGET_SPENT: Duration = Duration::from_mins(5);
+pub(crate) const BUDGET_SPENT: Duration = Duration::from_mins(5);
 const TURN_PAUSE: Duration = Duration::from_mins(1);
 /// Who wants to be left alone, and not for any time, is left alone for a moment.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
@@ -246,7 +246,7 @@ impl Call {
 }
 
 /// More than any tokenizer makes of a text: half of its letters where it is ASCII, and every byte where it is not.
-fn most_tokens(text: &str) -> u64 {
+pub(crate) fn most_tokens(text: &str) -> u64 {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     count(ascii / 2 + (text.len() - ascii))
 }
@@ -256,7 +256,7 @@ fn count(number: usize) -> u64 {
 }
 
 /// Waits for the next turn of a model that allows so many calls in a minute, all processes together.
-async fn take_turn(databases: &Databases, model: &Model, longest: Duration) -> Result<()> {
+pub(crate) async fn take_turn(databases: &Databases, model: &Model, longest: Duration) -> Result<()> {
     let per_minute = model.rate_limit_rpm();
     if per_minute == 0 {
         return Ok(());
@@ -275,7 +275,7 @@ async fn take_turn(databases: &Databases, model: &Model, longest: Duration) -> R
 
 const NO_TURN: &str = "the model has no turn within providers.ai.rate_limit_wait_timeout";
 
-fn explained(error: AiError) -> Unanswered {
+pub(crate) fn explained(error: AiError) -> Unanswered {
     match error {
         AiError::Turn(Error::Overloaded(NO_TURN)) => {
             Unanswered::Pause { why: Waiting::RateLimit, delay: TURN_PAUSE }

@@ -1,13 +1,13 @@
 //! Asks a model about all parts of a source, several at once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bytes::BytesMut;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use okt_extract::{
-    Extracted, Question, Text, chunks, fact_question, image_question, read_facts, read_image_facts,
+    Extracted, Question, Text, chunks, fact_question, image_questions, read_facts, read_image_facts,
 };
 use okt_model::{ContentHash, ModelCall, Operation, Progress, Result, SourceFile, SourceId, SourceImage};
 use okt_providers::ai::{self, Model};
@@ -76,21 +76,16 @@ impl<'w> Reading<'w> {
         });
         let parts: Vec<Asked> = parts.collect();
         let images = &settings.image_extraction;
-        let seen = work.images.iter().filter(|image| image.kind == "inline" && image.blob.is_some());
-        let pictures =
-            seen.take(usize::try_from(images.max_images_per_source).unwrap_or(usize::MAX)).map(|image| {
-                Asked {
-                    part: Part::Image(image.id),
-                    question: image_question(&work.promptset, title, image.alt_text.as_deref())
-                        .about(image_hash(image)),
-                    chunk: None,
-                    image: Some(image),
-                }
-            });
-        // The same picture at two places is one question.
-        let mut asked = HashSet::new();
-        let pictures: Vec<Asked> =
-            pictures.filter(|picture| asked.insert(picture.question.input_hash)).collect();
+        let most = usize::try_from(images.max_images_per_source).unwrap_or(usize::MAX);
+        let pictures = image_questions(&work.promptset, title, &work.images, most).into_iter();
+        let pictures: Vec<Asked> = pictures
+            .map(|(image, question)| Asked {
+                part: Part::Image(image.id),
+                question,
+                chunk: None,
+                image: Some(image),
+            })
+            .collect();
         let viewer = if pictures.is_empty() { None } else { Some(tools.model(&images.model)?) };
         let mut keys: Vec<ContentHash> = parts.iter().map(|asked| asked.question.key(model.id())).collect();
         if let Some(viewer) = &viewer {
@@ -123,6 +118,7 @@ impl<'w> Reading<'w> {
         let texts = self.all(&self.parts, concurrency(settings.fact_extraction.concurrency));
         let images = self.all(&self.pictures, concurrency(settings.image_extraction.concurrency));
         let (texts, images) = futures_util::join!(texts, images);
+        self.questioner.written().await?;
         let mut findings = Findings::default();
         for (part, ended) in texts {
             findings.take(part, self.model.id(), ended);
@@ -219,9 +215,4 @@ async fn look_up(
     let ours = answered.values().map(|answer| &answer.call).filter(|call| call.source == Some(source));
     ledger::tell_again(ctx.databases(), &ours.collect::<Vec<&ModelCall>>()).await?;
     Ok(answered)
-}
-
-/// An image is a part of the question about it.
-fn image_hash(image: &SourceImage) -> [u8; 32] {
-    image.blob.map(|blob| blob.hash.0).unwrap_or_default()
 }

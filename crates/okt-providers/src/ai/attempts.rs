@@ -7,7 +7,9 @@ use bytes::Bytes;
 use okt_config::LlmRetry;
 use tokio::time::{Instant, sleep};
 
-use super::{AiError, Endpoint, Model};
+use super::AiError;
+use super::endpoint::Endpoint;
+use super::remote::Remote;
 use crate::guarded::{FetchError, Timeouts};
 use crate::retry_after::retry_after;
 
@@ -28,7 +30,7 @@ struct Failure {
     retry_after: Option<Duration>,
 }
 
-impl Model {
+impl Remote {
     pub(super) async fn ask<V, T, F>(
         &self,
         path: &str,
@@ -40,7 +42,7 @@ impl Model {
         T: Fn() -> F,
         F: Future<Output = okt_model::Result<()>>,
     {
-        let retry = &self.0.retry;
+        let retry = &self.retry;
         let mut retries = 0;
         loop {
             let failure = match self.ask_once(path, &body, &turn, &read).await {
@@ -48,7 +50,7 @@ impl Model {
                 Err(failure) => failure,
             };
             retries += 1;
-            let service = self.0.endpoint.name();
+            let service = self.endpoint.name();
             let asked = failure.retry_after.unwrap_or_default();
             if asked > retry.max_delay.duration() {
                 return Err(AiError::RateLimited { service, retry_after: Some(asked) });
@@ -72,15 +74,19 @@ impl Model {
         T: Fn() -> F,
         F: Future<Output = okt_model::Result<()>>,
     {
-        let _place = match &self.0.places {
+        let _place = match &self.places {
             Some(places) => places.acquire().await.ok(),
             None => None,
         };
         turn().await.map_err(|error| Failure::lasting(AiError::Turn(error)))?;
         let begun = Instant::now();
-        let limit = self.0.retry.per_call_timeout.duration();
-        let answer = self.0.endpoint.post(path, body.clone(), limit).await?;
-        let value = read(&answer).map_err(Failure::passing)?;
+        let limit = self.retry.per_call_timeout.duration();
+        let answer = self.endpoint.post(path, body.clone(), limit).await?;
+        let value = read(&answer).map_err(|error| Failure {
+            passes: error.is_retryable(),
+            error,
+            retry_after: None,
+        })?;
         Ok((value, begun.elapsed()))
     }
 }

@@ -31,6 +31,13 @@ pub enum AiError {
     #[error("what {service} answers is not that of a model: {what}")]
     NotAModel { service: &'static str, what: String },
 
+    /// Vectors of another length than those that are kept.
+    #[error(
+        "the vectors of {service} have {got} dimensions and not the {wanted} of providers.embedding.dimensions; \
+         an operator has to set the number that its model has, or name another model"
+    )]
+    Dimensions { service: &'static str, got: usize, wanted: usize },
+
     /// The call did not get its turn.
     #[error("the call did not get its turn")]
     Turn(#[source] Error),
@@ -40,7 +47,7 @@ impl AiError {
     /// Whether the same call may succeed later.
     pub const fn is_retryable(&self) -> bool {
         match self {
-            Self::NotConfigured(_) | Self::Refused { .. } => false,
+            Self::NotConfigured(_) | Self::Refused { .. } | Self::Dimensions { .. } => false,
             Self::RateLimited { .. }
             | Self::TimedOut { .. }
             | Self::Unavailable { .. }
@@ -69,7 +76,7 @@ impl From<AiError> for Error {
             AiError::Refused { status: 401..=403, .. } => Self::NotConfigured(
                 "the model service refuses us; an operator has to look at its key under providers.ai",
             ),
-            AiError::Refused { .. } => Self::Operator(words),
+            AiError::Refused { .. } | AiError::Dimensions { .. } => Self::Operator(words),
             AiError::Unavailable { service, cause } => Self::Unavailable { service, cause },
             AiError::TimedOut { service, .. } | AiError::NotAModel { service, .. } => {
                 Self::Unavailable { service, cause: words.into() }

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{AiError, Chat, End, Endpoint, Part, Usage};
+use super::endpoint::Endpoint;
+use super::{AiError, Chat, End, Part, Usage};
 use crate::text::one_line;
 
 /// The most of a service's own words that is repeated.
@@ -69,7 +70,7 @@ pub(super) fn size(chat: &Chat) -> u64 {
     tokens(&chat.system) + chat.user.iter().map(part).sum::<u64>() + again
 }
 
-fn tokens(text: &str) -> u64 {
+pub(super) fn tokens(text: &str) -> u64 {
     (text.chars().count() as u64).div_ceil(4)
 }
 
@@ -161,6 +162,20 @@ impl Endpoint {
         }
         let asked = texts.iter().map(|text| tokens(text)).sum();
         Ok((vectors, usage(&answer.usage, asked, 0)))
+    }
+
+    pub(super) fn check_dimensions(
+        &self,
+        vectors: &[Vec<f32>],
+        wanted: Option<usize>,
+    ) -> Result<(), AiError> {
+        let got = vectors.first().map(Vec::len);
+        match (got, wanted) {
+            (Some(got), Some(wanted)) if got != wanted => {
+                Err(AiError::Dimensions { service: self.name(), got, wanted })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn read<'a, T: Deserialize<'a>>(&self, answer: &'a [u8]) -> Result<T, AiError> {

@@ -1,5 +1,6 @@
 //! Chat and embedding models, stood in for by a server that keeps to a script.
 
+mod builtin;
 mod embeddings;
 mod server;
 
@@ -208,6 +209,7 @@ fn kind(error: &AiError) -> &'static str {
         AiError::TimedOut { .. } => "timed out",
         AiError::Unavailable { .. } => "unavailable",
         AiError::NotAModel { .. } => "not a model",
+        AiError::Dimensions { .. } => "dimensions",
         AiError::Turn(_) => "turn",
     }
 }

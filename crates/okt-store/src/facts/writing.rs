@@ -2,15 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use okt_model::{ContentHash, Error, FactId, ImageId, NewFact, RepositoryId, Result, SourceId};
+use okt_model::{ContentHash, Error, FactId, FactStatus, ImageId, NewFact, RepositoryId, Result, SourceId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{hash, number};
 use crate::counters;
 use crate::error::from_sqlx;
+use crate::fact_merges::{recount, remove_bare};
 
 const COUNTER: &str = "facts";
+
+/// What facts that nobody has made before are like.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    pub promptset: Option<ContentHash>,
+    /// `new` where they are going to be compared with others.
+    pub status: FactStatus,
+}
 
 /// Makes these the facts of a source, in place of those that it made before, or beside them where `keep` says so; returns
 /// how many it has. What no source makes any more is gone.
@@ -21,10 +30,11 @@ pub async fn replace(
     source: SourceId,
     facts: &[NewFact],
     keep: bool,
-    promptset: Option<ContentHash>,
+    made: Made,
 ) -> Result<i64> {
     let source = number(conn, repository, source).await?;
-    let (added, numbers) = add(conn, repository, source, facts, promptset).await?;
+    let (added, numbers) = add(conn, repository, source, facts, made).await?;
+    let added: BTreeSet<i64> = added.into_values().collect();
     let now: BTreeSet<i64> = numbers.values().copied().collect();
     let replaced: Option<Vec<i64>> = keep.then(|| now.iter().copied().collect());
     let before = let_go(conn, repository, source, replaced.as_deref()).await?;
@@ -57,21 +67,28 @@ pub async fn forget_source(
     Ok(())
 }
 
-/// Adds those that nobody has made before, and holds all of them with those that the source made: the numbers of those that
-/// were added, and of all that it makes now by their hashes.
+/// Adds those that nobody has made before, and holds the others with those that the source made: the numbers of those that
+/// were added, and of all that it makes now, by their hashes.
 async fn add(
     conn: &mut PgConnection,
     repository: RepositoryId,
     source: i64,
     facts: &[NewFact],
-    promptset: Option<ContentHash>,
-) -> Result<(BTreeSet<i64>, BTreeMap<ContentHash, i64>)> {
-    let mut added = BTreeSet::new();
+    made: Made,
+) -> Result<(BTreeMap<ContentHash, i64>, BTreeMap<ContentHash, i64>)> {
+    let mut added = BTreeMap::new();
     for _ in 0..5 {
-        added.extend(insert(conn, repository, facts, promptset).await?);
-        let held = hold(conn, repository, source, facts).await?;
+        added.extend(insert(conn, repository, facts, made).await?);
+        // Nobody else sees those that were just added, so nobody has to be kept from them.
+        let others: Vec<Vec<u8>> = facts
+            .iter()
+            .filter(|fact| !added.contains_key(&fact.hash))
+            .map(|fact| fact.hash.0.to_vec())
+            .collect();
+        let held = hold(conn, repository, source, &others).await?;
         // One that was there when we looked may be gone with its last source by the time that we hold it.
-        let numbers = facts.iter().map(|fact| Some((fact.hash, *held.get(&fact.hash)?)));
+        let number = |hash| held.get(hash).or_else(|| added.get(hash)).copied();
+        let numbers = facts.iter().map(|fact| Some((fact.hash, number(&fact.hash)?)));
         if let Some(numbers) = numbers.collect() {
             return Ok((added, numbers));
         }
@@ -79,57 +96,67 @@ async fn add(
     Err(Error::Overloaded("the same facts are just being removed"))
 }
 
-/// Adds those that nobody has made before; their numbers.
+/// Adds those that nobody has made before; their numbers by their hashes.
 async fn insert(
     conn: &mut PgConnection,
     repository: RepositoryId,
     facts: &[NewFact],
-    promptset: Option<ContentHash>,
-) -> Result<Vec<i64>> {
+    made: Made,
+) -> Result<BTreeMap<ContentHash, i64>> {
     if facts.is_empty() {
-        return Ok(Vec::new());
+        return Ok(BTreeMap::new());
     }
     let ids: Vec<Uuid> = facts.iter().map(|_| FactId::mint().uuid()).collect();
     let texts: Vec<String> = facts.iter().map(|fact| fact.text.clone()).collect();
     let kinds: Vec<String> = facts.iter().map(|fact| fact.kind.as_str().to_owned()).collect();
     let models: Vec<String> = facts.iter().map(|fact| fact.model.clone()).collect();
-    let rows = sqlx::query_file_scalar!(
+    let rows = sqlx::query_file!(
         "src/sql/insert_facts.sql",
         repository.uuid(),
         &ids,
         &texts,
-        &hashes(facts),
+        &facts.iter().map(|fact| fact.hash.0.to_vec()).collect::<Vec<_>>(),
         &kinds,
         &models,
-        promptset.map(|hash| hash.0.to_vec()),
+        made.promptset.map(|hash| hash.0.to_vec()),
+        made.status.as_str(),
     );
-    rows.fetch_all(conn).await.map_err(from_sqlx)
+    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    rows.into_iter().map(|row| Ok((hash(&row.content_hash)?, row.no))).collect()
 }
 
-/// Holds these facts and those that the source makes until the end of the transaction, in the order of their hashes: the
+/// Holds the facts with these hashes and those that the source makes, and what stands for them, until the end of the transaction, in the order of their hashes: the
 /// numbers by their hashes. In a statement of its own, so that what comes next sees them as they are then.
 async fn hold(
     conn: &mut PgConnection,
     repository: RepositoryId,
     source: i64,
-    facts: &[NewFact],
+    facts: &[Vec<u8>],
 ) -> Result<BTreeMap<ContentHash, i64>> {
-    let rows = sqlx::query!(
-        "SELECT f.no, f.content_hash FROM okt_repository.facts f
-          WHERE f.repository_id = $1
-            AND f.no IN (SELECT l.fact_no FROM okt_repository.fact_sources l
-                          WHERE l.repository_id = $1 AND l.source_no = $2
-                          UNION
-                         SELECT o.no FROM unnest($3::bytea[]) AS n (hash)
-                           JOIN okt_repository.facts o ON o.repository_id = $1 AND o.content_hash = n.hash)
-          ORDER BY f.content_hash
-            FOR UPDATE OF f",
-        repository.uuid(),
-        source,
-        &hashes(facts),
-    );
-    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
-    rows.into_iter().map(|row| Ok((hash(&row.content_hash)?, row.no))).collect()
+    for _ in 0..5 {
+        let rows = sqlx::query!(
+            "SELECT f.no, f.content_hash, f.merged_into FROM okt_repository.facts f
+              WHERE f.repository_id = $1
+                AND f.no IN (SELECT unnest(ARRAY[o.no, o.merged_into]) FROM okt_repository.fact_sources l
+                               JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = l.fact_no
+                              WHERE l.repository_id = $1 AND l.source_no = $2
+                              UNION
+                             SELECT unnest(ARRAY[o.no, o.merged_into]) FROM unnest($3::bytea[]) AS n (hash)
+                               JOIN okt_repository.facts o ON o.repository_id = $1 AND o.content_hash = n.hash)
+              ORDER BY f.content_hash
+                FOR UPDATE OF f",
+            repository.uuid(),
+            source,
+            facts,
+        );
+        let rows = rows.fetch_all(&mut *conn).await.map_err(from_sqlx)?;
+        let held: BTreeSet<i64> = rows.iter().map(|row| row.no).collect();
+        // While we waited for one, another may have come to stand for it.
+        if rows.iter().filter_map(|row| row.merged_into).all(|root| held.contains(&root)) {
+            return rows.into_iter().map(|row| Ok((hash(&row.content_hash)?, row.no))).collect();
+        }
+    }
+    Err(Error::Overloaded("the same facts are just being merged"))
 }
 
 /// Removes the links of a source, all or those to these facts; returns the facts that they led to.
@@ -201,47 +228,43 @@ async fn settle(
     gained: &[i64],
     lost: &[i64],
 ) -> Result<i64> {
-    if !gained.is_empty() {
-        let more = sqlx::query!(
-            "UPDATE okt_repository.facts SET source_count = source_count + 1 WHERE repository_id = $1 AND no = ANY ($2)",
-            repository.uuid(),
-            gained,
-        );
-        more.execute(&mut *conn).await.map_err(from_sqlx)?;
-    }
-    if lost.is_empty() {
+    if gained.is_empty() && lost.is_empty() {
         return Ok(0);
     }
+    let more = sqlx::query!(
+        "UPDATE okt_repository.facts SET source_count = source_count + 1 WHERE repository_id = $1 AND no = ANY ($2)",
+        repository.uuid(),
+        gained,
+    );
     let less = sqlx::query!(
         "UPDATE okt_repository.facts SET source_count = source_count - 1
           WHERE repository_id = $1 AND no = ANY ($2) AND source_count > 1",
         repository.uuid(),
         lost,
     );
-    // Those with one source only are left, and go.
-    let gone = sqlx::query_scalar!(
-        "DELETE FROM okt_repository.facts f
-          WHERE f.repository_id = $1 AND f.no = ANY ($2)
-            AND NOT EXISTS (SELECT FROM okt_repository.fact_sources l WHERE l.repository_id = $1 AND l.fact_no = f.no)
-         RETURNING f.no",
-        repository.uuid(),
-        lost,
-    );
+    more.execute(&mut *conn).await.map_err(from_sqlx)?;
     less.execute(&mut *conn).await.map_err(from_sqlx)?;
-    let gone = gone.fetch_all(&mut *conn).await.map_err(from_sqlx)?;
-    if !gone.is_empty() {
-        let unlinked = sqlx::query!(
-            "DELETE FROM okt_repository.fact_concepts WHERE repository_id = $1 AND fact_no = ANY ($2)",
-            repository.uuid(),
-            &gone,
-        );
-        unlinked.execute(conn).await.map_err(from_sqlx)?;
+    let roots = roots(conn, repository, &[gained, lost].concat()).await?;
+    // First those that others stand for, then those that stood for nobody else.
+    let mut gone = remove_bare(conn, repository, lost).await?;
+    if !roots.is_empty() {
+        gone += remove_bare(conn, repository, &roots).await?;
+        recount(conn, repository, &roots).await?;
     }
-    i64::try_from(gone.len()).map_err(Error::internal)
+    Ok(gone)
 }
 
-fn hashes(facts: &[NewFact]) -> Vec<Vec<u8>> {
-    facts.iter().map(|fact| fact.hash.0.to_vec()).collect()
+/// The facts that stand for these, or for others beside themselves.
+async fn roots(conn: &mut PgConnection, repository: RepositoryId, facts: &[i64]) -> Result<Vec<i64>> {
+    let rows = sqlx::query_scalar!(
+        r#"SELECT DISTINCT coalesce(f.merged_into, f.no) AS "no!" FROM okt_repository.facts f
+            WHERE f.repository_id = $1 AND f.no = ANY ($2)
+              AND (f.merged_into IS NOT NULL
+                   OR EXISTS (SELECT FROM okt_repository.facts m WHERE m.repository_id = $1 AND m.merged_into = f.no))"#,
+        repository.uuid(),
+        facts,
+    );
+    rows.fetch_all(conn).await.map_err(from_sqlx)
 }
 
 /// As PostgreSQL writes it.

@@ -1,14 +1,21 @@
-SELECT s.id, s.title, s.url, l.chunk_no, l.sentences, l.image_id,
+-- With what a fact stands for: a source that says it in two ways is there once, with the sentences of both.
+SELECT s.id, s.title, s.url, l.chunk_no, l.sentences AS "sentences!", l.image_id,
        -- What the sentences say, cut out here so that no whole text travels.
        ARRAY(SELECT substring(t.text FROM t.sentences[2 * i + 1] + 1 FOR t.sentences[2 * i + 2] - t.sentences[2 * i + 1])
                FROM unnest(l.sentences) WITH ORDINALITY AS at (i, n) ORDER BY n) AS "quotes!: Vec<Option<String>>",
        ARRAY(SELECT (b.boxes -> i ->> 0)::float8::integer
                FROM unnest(l.sentences) WITH ORDINALITY AS at (i, n) ORDER BY n) AS "pages!: Vec<Option<i32>>"
-  FROM okt_repository.fact_sources l
-  JOIN okt_repository.sources s ON s.repository_id = l.repository_id AND s.no = l.source_no
+  FROM (SELECT g.source_no, min(g.chunk_no) AS chunk_no, g.image_id,
+               ARRAY(SELECT DISTINCT i FROM okt_repository.fact_sources o CROSS JOIN unnest(o.sentences) AS i
+                      WHERE o.repository_id = $1 AND o.source_no = g.source_no AND o.fact_no = ANY (array_agg(g.fact_no))
+                      ORDER BY i) AS sentences
+          FROM okt_repository.fact_sources g
+         WHERE g.repository_id = $1
+           AND g.fact_no IN (SELECT $2::bigint UNION ALL
+                             SELECT m.no FROM okt_repository.facts m WHERE m.repository_id = $1 AND m.merged_into = $2)
+         GROUP BY g.source_no, g.image_id ORDER BY g.source_no, g.image_id LIMIT $3) AS l
+  JOIN okt_repository.sources s ON s.repository_id = $1 AND s.no = l.source_no
   LEFT JOIN okt_repository.source_texts t ON t.repository_id = s.repository_id AND t.source_id = s.id
   -- Once for a source, however many sentences.
   CROSS JOIN LATERAL (SELECT t.boxes::jsonb AS boxes OFFSET 0) AS b
- WHERE l.repository_id = $1 AND l.fact_no = $2
- ORDER BY l.source_no
- LIMIT $3
+ ORDER BY l.source_no, l.image_id

@@ -2,7 +2,8 @@ SELECT f.id, f.no, f.text, f.content_hash, f.kind, f.status, f.model, f.promptse
   FROM okt_repository.facts f
  WHERE f.repository_id = $1
    AND f.no < coalesce($2::bigint, 9223372036854775807)
-   AND ($3::text IS NULL OR f.status = $3)
+   -- What another fact stands for is shown with that one.
+   AND CASE WHEN $3::text IS NULL THEN f.status <> 'duplicate' ELSE f.status = $3 END
    AND ($4::text IS NULL OR f.kind = $4)
    AND ($5::text IS NULL OR strpos(lower(f.text), $5) > 0)
  ORDER BY f.no DESC

@@ -32,7 +32,7 @@ async fn three_articles_become_facts_for_nothing() {
             assert!(text.contains(fact["text"].as_str().unwrap()), "word for word: {fact}");
             // Labelled wherever it is shown.
             assert_eq!(fact["model"], EXTRACTIVE_MODEL);
-            assert_eq!(fact["promptset_hash"], json!(okt_extract::extractive::promptset_hash()));
+            assert_eq!(fact["promptset_hash"], json!(okt_extract::extractive::promptset_hash().to_string()));
             let shown = desk.get(&format!("/facts/{}", fact["id"].as_str().unwrap())).await;
             assert_eq!(shown["model"], EXTRACTIVE_MODEL);
             assert!(!shown["sources"][0]["sentences"].as_array().unwrap().is_empty());

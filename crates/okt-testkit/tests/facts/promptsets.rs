@@ -17,7 +17,7 @@ async fn promptsets_are_addressed_by_what_they_say() {
     let listed = desk.service.get_as(admin, "/api/v1/promptsets").await.json();
     assert_eq!(listed["data"].as_array().unwrap().len(), 1);
     let ours = &listed["data"][0];
-    assert_eq!((&ours["hash"], &ours["built_in"]), (&json!(builtin.hash()), &json!(true)));
+    assert_eq!((&ours["hash"], &ours["built_in"]), (&json!(builtin.hash().to_string()), &json!(true)));
     assert_eq!(ours["phases"].as_object().unwrap().len(), 8);
 
     let new = json!({"name": "Terse", "phases": {"summarization": "Be terse."}});
@@ -48,7 +48,7 @@ async fn promptsets_are_addressed_by_what_they_say() {
         next = format!("/api/v1/promptsets?limit=1&cursor={cursor}");
     }
     assert_eq!(seen.len(), 3, "{seen:?}");
-    assert_eq!(seen[0], builtin.hash(), "the built-in one first");
+    assert_eq!(seen[0], builtin.hash().to_string(), "the built-in one first");
 
     for (body, field) in [
         (json!({"name": "", "phases": {"posture": "x"}}), "name"),

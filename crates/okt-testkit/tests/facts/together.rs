@@ -1,11 +1,13 @@
 //! Sources that say the same and change at the same moment: facts, links and counts stay true.
 
-use okt_model::{FactKind, JobId, NewFact, RepositoryId, SourceId, content_hash};
+use okt_model::{FactKind, FactStatus, JobId, NewFact, RepositoryId, SourceId, content_hash};
+use okt_store::facts::Made;
 use okt_store::sources::{self, NewSource};
 use okt_store::{Databases, Purpose, facts};
 use okt_testkit::db::TestDatabase;
 
 const ROUNDS: usize = 40;
+const MADE: Made = Made { promptset: None, status: FactStatus::Stable };
 
 struct Room {
     database: TestDatabase,
@@ -47,7 +49,7 @@ impl Room {
         let facts: Vec<NewFact> = numbers.map(fact).collect();
         loop {
             let mut tx = self.databases.begin("default", self.repository).await.unwrap();
-            match facts::replace(&mut tx, self.repository, source, &facts, false, None).await {
+            match facts::replace(&mut tx, self.repository, source, &facts, false, MADE).await {
                 Ok(_) => return tx.commit().await.unwrap(),
                 Err(error) => assert!(error.retryable(), "{error:?}"),
             }

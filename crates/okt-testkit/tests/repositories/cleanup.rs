@@ -15,9 +15,8 @@ use crate::{isolation_facts, isolation_sources};
 
 /// Rows of a repository in every table of its home.
 pub fn rows(id: Uuid) -> String {
-    let tables = okt_store::moves::TABLES.map(|table| table.name);
-    let counts = tables
-        .map(|table| format!("(SELECT count(*) FROM okt_repository.{table} WHERE repository_id = '{id}')"));
+    let counts = okt_store::moves::TABLES
+        .map(|table| format!("(SELECT count(*) FROM {} WHERE repository_id = '{id}')", table.path()));
     format!("SELECT {}", counts.join(" + "))
 }
 
@@ -26,14 +25,20 @@ pub async fn furnish(house: &House, id: Uuid, database: &str) {
     let mut tx = house.service.api.app.databases().begin(database, id.into()).await.unwrap();
     let concept = concepts::file(&mut tx, id.into(), "Varroosis", "Disease").await.unwrap();
     concepts::link(&mut tx, id.into(), concept, &(1..=6_000).collect::<Vec<_>>()).await.unwrap();
-    // Beside the two that are planted below.
-    counters::add(&mut tx, id.into(), "facts", 5_998).await.unwrap();
+    // Beside the three that are planted below.
+    counters::add(&mut tx, id.into(), "facts", 5_997).await.unwrap();
     let job = JobId::mint();
     let (source, _) = isolation_sources::plant(&mut tx, id.into(), job, &job.to_string()).await;
     isolation_facts::plant(&mut tx, id.into(), source).await;
     let payload = CleanupRepository { repository: id.into() };
     // Of a kind that nobody here runs for a repository.
     outbox::push(&mut tx, id.into(), JobId::mint(), &payload, When { priority: 0, delay_ms: 3_600_000 })
+        .await
+        .unwrap();
+    sqlx::query("INSERT INTO okt_vectors.points VALUES ($1, 'okt_facts/3', $2, '[0.6,0.8,0]')")
+        .bind(id)
+        .bind(source.uuid())
+        .execute(&mut *tx)
         .await
         .unwrap();
     tx.commit().await.unwrap();

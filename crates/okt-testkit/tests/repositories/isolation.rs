@@ -24,6 +24,8 @@ pub(crate) struct Theirs {
     pub concept: ConceptId,
     pub fact: FactId,
     pub fact_no: i64,
+    /// Stood for by the fact.
+    pub duplicate: FactId,
     pub job: JobId,
     pub source: SourceId,
     pub image: ImageId,
@@ -193,7 +195,7 @@ async fn tenants(house: &House) -> (RepositoryId, RepositoryId, Theirs) {
     let job = JobId::mint();
     outbox::push(&mut tx, one, job, &MigrateContext { source: 1, target: 2 }, When::default()).await.unwrap();
     let (source, image) = isolation_sources::plant(&mut tx, one, job, isolation_sources::THEIRS).await;
-    let (fact, fact_no) = isolation_facts::plant(&mut tx, one, source).await;
+    let (fact, fact_no, duplicate) = isolation_facts::plant(&mut tx, one, source).await;
     concepts::link(&mut tx, one, concept, &[fact_no]).await.unwrap();
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
@@ -201,16 +203,19 @@ async fn tenants(house: &House) -> (RepositoryId, RepositoryId, Theirs) {
     let mut tx = databases.begin("default", two).await.unwrap();
     contexts::insert(&mut tx, two, &[context("Own")]).await.unwrap();
     tx.commit().await.unwrap();
-    (one, two, Theirs { concept, fact, fact_no, job, source, image, context: held.no, target: target.no })
+    (
+        one,
+        two,
+        Theirs { concept, fact, fact_no, duplicate, job, source, image, context: held.no, target: target.no },
+    )
 }
 
 /// All rows of a tenant, as they are.
 async fn rows(conn: &mut Connection, repository: RepositoryId) -> Vec<String> {
     let mut all = Vec::new();
-    for table in okt_store::moves::TABLES.iter().map(|table| table.name).chain(["closed"]) {
-        let select = format!(
-            "SELECT t::text FROM okt_repository.{table} t WHERE repository_id = '{repository}' ORDER BY 1"
-        );
+    let tables = okt_store::moves::TABLES.iter().map(|table| table.path());
+    for table in tables.chain(["okt_repository.closed".to_owned()]) {
+        let select = format!("SELECT t::text FROM {table} t WHERE repository_id = '{repository}' ORDER BY 1");
         let found: Vec<String> =
             sqlx::query_scalar(sqlx::AssertSqlSafe(select)).fetch_all(&mut *conn).await.unwrap();
         all.extend(found.into_iter().map(|row| format!("{table} {row}")));

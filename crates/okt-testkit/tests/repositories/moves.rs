@@ -424,14 +424,15 @@ async fn every_table_with_rows_of_repositories_is_moved() {
     let house = House::new().await;
     let mut conn = house.service.database.connect().await;
     let tables: Vec<String> = sqlx::query_scalar(
-        "SELECT c.relname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'repository_id'
-          WHERE c.relnamespace = 'okt_repository'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-            AND c.relname <> 'closed' ORDER BY 1",
+        "SELECT c.oid::regclass::text FROM pg_class c
+           JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'repository_id'
+          WHERE c.relnamespace IN ('okt_repository'::regnamespace, 'okt_vectors'::regnamespace)
+            AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> 'closed' ORDER BY 1",
     )
     .fetch_all(&mut conn)
     .await
     .unwrap();
-    let mut listed = moves::TABLES.map(|table| table.name.to_owned());
+    let mut listed = moves::TABLES.map(moves::Table::path);
     listed.sort();
     assert_eq!(tables, listed);
 }

@@ -1,7 +1,9 @@
-//! What many repositories cost whoever looks at a few: the short forms. The long one is `okt-bench-repositories`.
+//! What many repositories cost whoever looks at a few: the short forms. The long ones are
+//! `okt-bench-repositories` and `okt-bench-vectors`.
 
 use okt_testkit::golden;
 use okt_testkit::tenants::{Installation, compare};
+use okt_testkit::vectors::measure;
 
 const FEW: u32 = 1_000;
 const MANY: u32 = 50_000;
@@ -28,4 +30,11 @@ async fn listing_opening_and_deciding_take_as_long_with_many_repositories_as_wit
         println!("{figure}");
         assert!(figure.ratio() <= LIMIT, "{figure}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_vectors_of_a_small_repository_are_found_as_fast_among_many_others_as_alone() {
+    let ratio = measure::among_others(MANY, 2).await.unwrap();
+    println!("{ratio:.2} times as long among {MANY} points of others");
+    assert!(ratio <= LIMIT, "{ratio}");
 }

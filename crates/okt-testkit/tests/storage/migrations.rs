@@ -8,13 +8,51 @@ async fn an_empty_database_is_migrated_once_and_then_up_to_date() {
     let config = database.config(&[]);
 
     let pending = Databases::pending(&config).await.unwrap();
-    assert_eq!(pending.len(), 3);
+    assert_eq!(pending.len(), if has_pgvector(&database).await { 4 } else { 3 });
     assert!(pending.iter().all(|report| !report.migrations.is_empty()), "{pending:?}");
 
     let applied = Databases::migrate(&config).await.unwrap();
     assert_eq!(applied, pending);
     assert!(Databases::pending(&config).await.unwrap().iter().all(|report| report.migrations.is_empty()));
     assert!(Databases::migrate(&config).await.unwrap().iter().all(|report| report.migrations.is_empty()));
+}
+
+async fn has_pgvector(database: &TestDatabase) -> bool {
+    sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector')")
+        .fetch_one(&mut database.connect().await)
+        .await
+        .unwrap()
+}
+
+async fn has_vectors(conn: &mut sqlx::PgConnection) -> bool {
+    sqlx::query_scalar("SELECT to_regclass('okt_vectors.points') IS NOT NULL").fetch_one(conn).await.unwrap()
+}
+
+/// PostgreSQL's own login may switch pgvector on; an ordinary one may not, and goes without until somebody has.
+#[tokio::test]
+async fn vectors_are_there_as_soon_as_pgvector_is() {
+    let database = TestDatabase::empty().await;
+    if !has_pgvector(&database).await {
+        return;
+    }
+    let mut conn = database.connect().await;
+    let role = format!("{}_plain", database.name());
+    run(&mut conn, &format!("CREATE ROLE {role} LOGIN PASSWORD 'plain'")).await;
+    run(&mut conn, &format!("ALTER DATABASE {} OWNER TO {role}", database.name())).await;
+    let url = url_of(database.name());
+    let (_, address) = url.split_once('@').unwrap();
+    let config =
+        database.config(&[("SVC__DATABASES__DEFAULT__URL", &format!("postgres://{role}:plain@{address}"))]);
+
+    assert_eq!(Databases::migrate(&config).await.unwrap().len(), 3);
+    assert!(!has_vectors(&mut conn).await);
+    run(&mut conn, "CREATE EXTENSION vector").await;
+    assert_eq!(Databases::pending(&config).await.unwrap()[3].schema, "okt_vectors");
+    assert_eq!(Databases::migrate(&config).await.unwrap().len(), 4);
+    assert!(has_vectors(&mut conn).await);
+
+    run(&mut conn, &format!("REASSIGN OWNED BY {role} TO postgres; DROP OWNED BY {role}")).await;
+    run(&mut conn, &format!("DROP ROLE {role}")).await;
 }
 
 #[tokio::test]
@@ -41,10 +79,11 @@ async fn schemas_live_apart_when_told_to() {
         ("SVC__DATABASES__TENANT__URL", tenant.url()),
     ]);
     Databases::migrate(&config).await.unwrap();
+    let vectors = if has_pgvector(&main).await { vec!["okt_vectors"] } else { Vec::new() };
     for (database, expected) in [
-        (&main, vec!["okt_repository", "okt_system"]),
+        (&main, [vec!["okt_repository", "okt_system"], vectors.clone()].concat()),
         (&tasks, vec!["okt_tasks"]),
-        (&tenant, vec!["okt_repository"]),
+        (&tenant, [vec!["okt_repository"], vectors].concat()),
     ] {
         let schemas: Vec<String> =
             sqlx::query_scalar("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'okt\\_%' ORDER BY 1")
@@ -158,6 +197,9 @@ async fn a_login_that_may_pass_but_not_become_the_role_is_told_what_to_do() {
         "GRANT SELECT ON okt_system.migrations, okt_repository.migrations, okt_tasks.migrations TO {role}"
     );
     run(&mut conn, &grant).await;
+    if has_vectors(&mut conn).await {
+        run(&mut conn, &format!("GRANT USAGE ON SCHEMA okt_vectors TO {role}; GRANT SELECT ON okt_vectors.migrations TO {role}")).await;
+    }
     let url = url_of(database.name());
     let (_, address) = url.split_once('@').unwrap();
     let config =

@@ -104,11 +104,12 @@ async fn every_repository_table_is_scoped_by_its_keys_and_its_policy() {
 }
 
 async fn unscoped_tables(conn: &mut sqlx::PgConnection) -> Vec<String> {
+    // Spaces of vectors belong to the installation.
     sqlx::query_scalar(
         "SELECT c.relname || ': policy'
            FROM pg_class c
-          WHERE c.relnamespace = 'okt_repository'::regnamespace AND c.relkind IN ('r', 'p')
-            AND c.relname <> 'migrations'
+          WHERE c.relnamespace IN (to_regnamespace('okt_repository'), to_regnamespace('okt_vectors'))
+            AND c.relkind IN ('r', 'p') AND c.relname NOT IN ('migrations', 'spaces')
             -- Policies are alternatives, so a second one only ever lets more through. The relay carries the notes of all
             -- tenants whose doors are open, so these two have one more way in.
             AND NOT (c.relrowsecurity AND c.relforcerowsecurity AND coalesce((
@@ -124,7 +125,8 @@ async fn unscoped_tables(conn: &mut sqlx::PgConnection) -> Vec<String> {
            JOIN pg_class c ON c.oid = i.indrelid
            JOIN pg_class x ON x.oid = i.indexrelid
            LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
-          WHERE c.relnamespace = 'okt_repository'::regnamespace AND c.relname <> 'migrations'
+          WHERE c.relnamespace IN (to_regnamespace('okt_repository'), to_regnamespace('okt_vectors'))
+            AND c.relname NOT IN ('migrations', 'spaces')
             AND a.attname IS DISTINCT FROM 'repository_id'
          ORDER BY 1",
     )

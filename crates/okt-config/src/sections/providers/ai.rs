@@ -61,6 +61,13 @@ pub struct Model {
     pub max_in_flight: u32,
 }
 
+impl Model {
+    /// Of so many tokens, in US dollars.
+    pub fn price(&self, tokens_in: f64, tokens_out: f64) -> f64 {
+        (tokens_in * self.input_cost_per_1m + tokens_out * self.output_cost_per_1m) / 1_000_000.0
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AiProvider {

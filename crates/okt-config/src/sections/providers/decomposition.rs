@@ -53,6 +53,13 @@ pub struct ImageExtraction {
     pub concurrency: u32,
 }
 
+impl ImageExtraction {
+    /// Whether images are looked at, where a repository may have chosen otherwise.
+    pub fn is_on(&self, chosen: Option<bool>) -> bool {
+        chosen.unwrap_or(self.enabled) && !self.model.is_empty()
+    }
+}
+
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConceptExtraction {

@@ -12,9 +12,9 @@ use crate::secret::Secret;
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Embedding {
-    /// Id of a model in `providers.ai.models`; empty turns vectors off.
+    /// `builtin-minilm-1`, or the id of a model in `providers.ai.models`; empty turns vectors off.
     pub model: String,
-    /// Length of its vectors; must match the collections.
+    /// Length of its vectors, 384 for `builtin-minilm-1`; must match the collections.
     #[schemars(range(min = 1, max = 65535))]
     pub dimensions: u32,
 }
@@ -22,7 +22,7 @@ pub struct Embedding {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VectorStore {
-    /// Host name; empty turns vectors off.
+    /// Host name of a Qdrant; empty for pgvector, where the databases of repositories have it.
     pub host: String,
     /// Its gRPC port; REST is expected on the port below it.
     #[schemars(range(min = 2))]

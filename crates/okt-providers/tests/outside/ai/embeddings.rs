@@ -1,5 +1,7 @@
 //! Texts that become vectors.
 
+use okt_config::Config;
+use okt_model::Error;
 use okt_providers::ai::Usage;
 use serde_json::{Value, json};
 
@@ -62,4 +64,24 @@ async fn vectors_that_can_not_be_right_are_refused() {
     let single = model_with(&server, |config| config.providers.ai.embed_batch_size = 1);
     let error = single.embed(&texts(2), free).await.unwrap_err();
     assert_eq!((kind(&error), server.requests()), ("not a model", 4), "{error:?}");
+}
+
+#[tokio::test]
+async fn vectors_of_another_length_than_configured_are_refused_with_both_numbers() {
+    let server = Scripted::start(|_, body| Act::Say(ok(&vectors(body)))).await;
+    let configured = |dimensions| {
+        move |config: &mut Config| {
+            config.providers.embedding.model = "small".into();
+            config.providers.embedding.dimensions = dimensions;
+        }
+    };
+    assert_eq!(model_with(&server, configured(2)).embed(&texts(3), free).await.unwrap().vectors.len(), 3);
+    assert_eq!(server.asked().len(), 2);
+    let error = model_with(&server, configured(768)).embed(&texts(3), free).await.unwrap_err();
+    // Asking again gives the same.
+    assert_eq!((kind(&error), error.is_retryable(), server.requests()), ("dimensions", false, 1));
+    let words = error.to_string();
+    assert!(words.contains("have 2 dimensions and not the 768 of providers.embedding.dimensions"), "{words}");
+    let error = Error::from(error);
+    assert!(matches!(&error, Error::Operator(told) if *told == words) && !error.retryable(), "{error:?}");
 }

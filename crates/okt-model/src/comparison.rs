@@ -1,0 +1,96 @@
+//! Comparing facts: the vectors by which they are found, and the jobs that make one fact of those that say the same.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Payload, Subject};
+use crate::permission::words;
+use crate::{Difference, FactId, SourceId};
+
+words! {
+    /// What the vectors of a model are good for.
+    SpaceState {
+        /// Not every fact has one yet.
+        Filling = "filling",
+        /// They are searched.
+        Current = "current",
+        /// Others are searched in their place.
+        Retired = "retired",
+    }
+}
+
+/// The vectors of one model. Those of two can't be compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmbeddingSpace {
+    pub no: i16,
+    pub model: String,
+    pub dimensions: u32,
+    pub state: SpaceState,
+}
+
+/// A fact as it is turned into a vector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextOfFact {
+    pub id: FactId,
+    pub no: i64,
+    pub text: String,
+}
+
+/// A fact that sounds like another one and does not say the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contradiction {
+    pub fact: FactId,
+    pub text: String,
+    pub difference: Difference,
+    pub cosine: f32,
+}
+
+/// Gives facts their vectors: those of a source, or all that have none.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmbedFacts {
+    pub source: Option<SourceId>,
+}
+
+impl Payload for EmbedFacts {
+    const KIND: &'static str = "embed_facts";
+
+    fn subject(&self) -> Subject {
+        of(self.source)
+    }
+}
+
+/// Makes one fact of those that say the same: new ones of a source, or all new ones.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeduplicateFacts {
+    pub source: Option<SourceId>,
+}
+
+impl Payload for DeduplicateFacts {
+    const KIND: &'static str = "deduplicate_facts";
+
+    fn subject(&self) -> Subject {
+        of(self.source)
+    }
+}
+
+/// Sees that facts and vectors fit together.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CleanupFacts {
+    /// Something is known to be left over.
+    pub soon: bool,
+}
+
+impl Payload for CleanupFacts {
+    const KIND: &'static str = "cleanup_facts";
+
+    /// It looks at how things are then. One that comes soon is not kept waiting by one that comes later.
+    fn unique_key(&self) -> Option<String> {
+        Some(if self.soon { "soon" } else { "later" }.to_owned())
+    }
+}
+
+fn of(source: Option<SourceId>) -> Subject {
+    Subject { source: source.map(SourceId::uuid), ..Subject::default() }
+}

@@ -1,0 +1,86 @@
+//! Rows of `okt_system.embedding_spaces`: which model's vectors are searched, and which are being made.
+
+use okt_model::{EmbeddingSpace, Error, Result, SpaceState};
+use sqlx::PgConnection;
+
+use crate::error::from_sqlx;
+
+/// All of them, the oldest first.
+#[tracing::instrument(level = "debug", name = "db.embedding_spaces.list", skip_all)]
+pub async fn list(conn: &mut PgConnection) -> Result<Vec<EmbeddingSpace>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "SELECT no, model, dimensions, state FROM okt_system.embedding_spaces ORDER BY no"
+    );
+    rows.fetch_all(conn).await.map_err(from_sqlx)?.into_iter().map(EmbeddingSpace::try_from).collect()
+}
+
+/// The one that is searched.
+#[tracing::instrument(level = "debug", name = "db.embedding_spaces.find_current", skip_all)]
+pub async fn find_current(conn: &mut PgConnection) -> Result<Option<EmbeddingSpace>> {
+    let row = sqlx::query_as!(
+        Row,
+        "SELECT no, model, dimensions, state FROM okt_system.embedding_spaces WHERE state = 'current'"
+    );
+    row.fetch_optional(conn).await.map_err(from_sqlx)?.map(EmbeddingSpace::try_from).transpose()
+}
+
+/// False when there is one in this state already.
+#[tracing::instrument(level = "debug", name = "db.embedding_spaces.insert", skip_all)]
+pub async fn insert(
+    conn: &mut PgConnection,
+    model: &str,
+    dimensions: u32,
+    state: SpaceState,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "INSERT INTO okt_system.embedding_spaces (model, dimensions, state) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        model,
+        i32::try_from(dimensions).map_err(Error::internal)?,
+        state.as_str(),
+    );
+    Ok(done.execute(conn).await.map_err(from_sqlx)?.rows_affected() == 1)
+}
+
+/// From now on this one is searched. In a transaction: two statements.
+#[tracing::instrument(level = "debug", name = "db.embedding_spaces.make_current", skip_all)]
+pub async fn make_current(conn: &mut PgConnection, no: i16) -> Result<()> {
+    let before = sqlx::query!(
+        "UPDATE okt_system.embedding_spaces SET state = 'retired' WHERE state = 'current' AND no <> $1",
+        no
+    );
+    before.execute(&mut *conn).await.map_err(from_sqlx)?;
+    let now = sqlx::query!("UPDATE okt_system.embedding_spaces SET state = 'current' WHERE no = $1", no);
+    now.execute(conn).await.map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// Not the one that is searched.
+#[tracing::instrument(level = "debug", name = "db.embedding_spaces.delete", skip_all)]
+pub async fn delete(conn: &mut PgConnection, no: i16) -> Result<()> {
+    let gone =
+        sqlx::query!("DELETE FROM okt_system.embedding_spaces WHERE no = $1 AND state <> 'current'", no);
+    gone.execute(conn).await.map_err(from_sqlx)?;
+    Ok(())
+}
+
+struct Row {
+    no: i16,
+    model: String,
+    dimensions: i32,
+    state: String,
+}
+
+impl TryFrom<Row> for EmbeddingSpace {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self> {
+        let state = SpaceState::ALL.iter().find(|state| state.as_str() == row.state).copied();
+        Ok(Self {
+            no: row.no,
+            model: row.model,
+            dimensions: u32::try_from(row.dimensions).map_err(Error::internal)?,
+            state: state.ok_or_else(|| Error::internal("vectors are in a state that nobody knows"))?,
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! Rows of `okt_repository.fact_contradictions`: facts that sound alike and do not say the same. Whether they contradict each
+//! other is for people to say; that they may is kept for them to see.
+
+use std::collections::HashSet;
+
+use okt_model::{Contradiction, Difference, Error, RepositoryId, Result};
+use sqlx::PgConnection;
+
+use crate::error::from_sqlx;
+
+/// Two facts by their numbers, and how they differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NewContradiction {
+    pub facts: (i64, i64),
+    pub difference: Difference,
+    pub cosine: f32,
+}
+
+/// Keeps them; what was known before stays as it is, unless somebody has looked at it now.
+#[tracing::instrument(level = "debug", name = "db.fact_contradictions.insert", skip_all)]
+pub async fn insert(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    found: &[NewContradiction],
+) -> Result<()> {
+    let (mut facts, mut others) = (Vec::new(), Vec::new());
+    let (mut differences, mut cosines) = (Vec::new(), Vec::new());
+    for NewContradiction { facts: (one, other), difference, cosine } in found {
+        facts.push(*one.min(other));
+        others.push(*one.max(other));
+        differences.push(difference.as_str().to_owned());
+        cosines.push(*cosine);
+    }
+    sqlx::query!(
+        "INSERT INTO okt_repository.fact_contradictions AS c (repository_id, fact_no, other_no, difference, cosine)
+         SELECT DISTINCT ON (n.fact, n.other) $1, n.fact, n.other, n.difference, n.cosine
+           FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::real[]) AS n (fact, other, difference, cosine)
+          ORDER BY n.fact, n.other
+         ON CONFLICT (repository_id, fact_no, other_no) DO UPDATE SET difference = excluded.difference
+          WHERE excluded.difference = 'judged'",
+        repository.uuid(),
+        &facts,
+        &others,
+        &differences,
+        &cosines,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
+}
+
+/// The pairs among these facts that somebody has said are not the same, the smaller number first.
+#[tracing::instrument(level = "debug", name = "db.fact_contradictions.list_judged", skip_all)]
+pub async fn list_judged(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    facts: &[i64],
+) -> Result<HashSet<(i64, i64)>> {
+    let rows = sqlx::query!(
+        "SELECT fact_no, other_no FROM okt_repository.fact_contradictions
+          WHERE repository_id = $1 AND difference = 'judged' AND fact_no = ANY ($2) AND other_no = ANY ($2)",
+        repository.uuid(),
+        facts,
+    );
+    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    Ok(rows.into_iter().map(|row| (row.fact_no, row.other_no)).collect())
+}
+
+/// What may contradict a fact or one that it stands for, the nearest first.
+#[tracing::instrument(level = "debug", name = "db.fact_contradictions.list", skip_all)]
+pub async fn list(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    fact: i64,
+    limit: i64,
+) -> Result<Vec<Contradiction>> {
+    let rows = sqlx::query_file!("src/sql/list_contradictions.sql", repository.uuid(), fact, limit);
+    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    let found = rows.into_iter().map(|row| {
+        let difference = Difference::ALL.iter().find(|known| known.as_str() == row.difference).copied();
+        Ok(Contradiction {
+            fact: row.id.into(),
+            text: row.text,
+            difference: difference
+                .ok_or_else(|| Error::internal("facts differ in a way that nobody knows"))?,
+            cosine: row.cosine,
+        })
+    });
+    found.collect()
+}

@@ -1,0 +1,283 @@
+//! A repository whose facts have vectors that the test chooses, and a worker that compares them.
+
+use std::time::{Duration, Instant};
+
+use okt_config::Config;
+use okt_model::{
+    DeduplicateFacts, EMBEDDING_MODEL, FactId, FactKind, FactStatus, JobId, NewFact, RepositoryId, SourceId,
+    content_hash,
+};
+use okt_store::facts::{self, Made};
+use okt_store::outbox::{self, When};
+use okt_store::sources::{self, NewSource};
+use okt_store::{Databases, Purpose, embedding_spaces, fact_vectors};
+use okt_testkit::db::TestDatabase;
+use okt_testkit::jobs::Hired;
+use okt_vectors::{Point, Space, Tenant, Vectors};
+use sqlx::PgConnection;
+
+pub(crate) const DIMENSIONS: usize = 384;
+
+pub(crate) struct Room {
+    worker: Option<Hired>,
+    pub databases: Databases,
+    pub database: TestDatabase,
+    pub config: Config,
+    pub repository: RepositoryId,
+    pub vectors: Vectors,
+    pub space: Space,
+    space_no: i16,
+}
+
+/// A fact to be said, with its vector and the sentences that it rests on.
+#[derive(Clone)]
+pub(crate) struct Said {
+    pub text: String,
+    pub vector: Vec<f32>,
+    pub sentences: Vec<i32>,
+}
+
+impl Room {
+    pub(crate) async fn open() -> Self {
+        Self::open_with(&[]).await
+    }
+
+    pub(crate) async fn open_with(settings: &[(&str, &str)]) -> Self {
+        let database = TestDatabase::migrated().await;
+        let mut all = vec![("SVC__PROVIDERS__EMBEDDING__MODEL", EMBEDDING_MODEL)];
+        all.extend_from_slice(settings);
+        let config = database.config(&all);
+        let databases = Databases::open(&config, &[Purpose::Worker]).await.unwrap().remove(0);
+        let tools = okt_testkit::jobs::tools(&config, &databases).await;
+        okt_jobs::spaces::start(&databases, &tools).await.unwrap();
+        let vectors = Vectors::open(&config, &databases).await.unwrap().expect("a store");
+        let mut conn = databases.acquire_system().await.unwrap();
+        let space = embedding_spaces::find_current(&mut conn).await.unwrap().unwrap();
+        conn.done();
+        let (space_no, space) = (space.no, vectors.space(&space));
+        let repository = RepositoryId::mint();
+        Self { worker: None, databases, database, config, repository, vectors, space, space_no }
+    }
+
+    pub(crate) fn tenant(&self) -> Tenant {
+        Tenant::new(self.repository, "default")
+    }
+
+    pub(crate) async fn source(&self) -> SourceId {
+        let id = SourceId::mint();
+        let new = NewSource {
+            id,
+            job: JobId::mint(),
+            locator: Some(id.to_string()),
+            url: format!("https://example.org/{id}"),
+            doi: None,
+            title: None,
+            author: None,
+            published_at: None,
+            max_cost_usd: None,
+            body: None,
+            content_type: None,
+            file_name: None,
+        };
+        let mut tx = self.databases.begin("default", self.repository).await.unwrap();
+        assert!(sources::insert(&mut tx, self.repository, &new).await.unwrap());
+        tx.commit().await.unwrap();
+        id
+    }
+
+    /// What a source says, in place of what it said before; new facts have their vectors then.
+    pub(crate) async fn say(&self, source: SourceId, said: &[Said]) {
+        self.say_as(source, said, FactStatus::New).await;
+    }
+
+    pub(crate) async fn say_as(&self, source: SourceId, said: &[Said], status: FactStatus) {
+        let facts: Vec<NewFact> = said.iter().map(fact).collect();
+        loop {
+            let mut tx = self.databases.begin("default", self.repository).await.unwrap();
+            let made = Made { promptset: None, status };
+            match facts::replace(&mut tx, self.repository, source, &facts, false, made).await {
+                Ok(_) => break tx.commit().await.unwrap(),
+                Err(error) => assert!(error.retryable(), "{error:?}"),
+            }
+        }
+        let mut conn = self.connect().await;
+        let rows: Vec<(uuid::Uuid, i64, String)> = sqlx::query_as(
+            "SELECT id, no, text FROM okt_repository.facts WHERE repository_id = $1 AND status IN ('new', 'stable')",
+        )
+        .bind(self.repository.uuid())
+        .fetch_all(&mut conn)
+        .await
+        .unwrap();
+        let vectors: std::collections::HashMap<&str, &Vec<f32>> =
+            said.iter().map(|said| (said.text.as_str(), &said.vector)).collect();
+        let ours = rows.into_iter().filter_map(|(id, no, text)| {
+            let vector = (*vectors.get(text.as_str())?).clone();
+            Some((no, Point { id, vector }))
+        });
+        let (numbers, points): (Vec<i64>, Vec<Point>) = ours.unzip();
+        self.vectors.store().upsert(&self.tenant(), &self.space, &points).await.unwrap();
+        let mut tx = self.databases.begin("default", self.repository).await.unwrap();
+        fact_vectors::mark(&mut tx, self.repository, &numbers, Some(self.space_no)).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    pub(crate) async fn forget(&self, source: SourceId) {
+        let mut tx = self.databases.begin("default", self.repository).await.unwrap();
+        facts::forget_source(&mut tx, self.repository, source).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Somebody works from now on.
+    pub(crate) async fn hire(&mut self) {
+        if self.worker.is_none() {
+            self.worker = Some(Hired::start(&self.config, Vec::new()).await);
+        }
+    }
+
+    /// Compares what is new, and comes back when nothing is new any more.
+    pub(crate) async fn compare(&mut self) {
+        self.hire().await;
+        self.ask(DeduplicateFacts { source: None }).await;
+        self.settled().await;
+    }
+
+    pub(crate) async fn ask<P: okt_model::Payload>(&self, payload: P) {
+        let mut tx = self.databases.begin("default", self.repository).await.unwrap();
+        outbox::push(&mut tx, self.repository, JobId::mint(), &payload, When::default()).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    pub(crate) async fn settled(&self) {
+        let deadline = Instant::now() + Duration::from_mins(10);
+        let mut conn = self.connect().await;
+        loop {
+            let new: i64 =
+                sqlx::query_scalar("SELECT count(*) FROM okt_repository.facts WHERE status = 'new'")
+                    .fetch_one(&mut conn)
+                    .await
+                    .unwrap();
+            if new == 0 {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{new} facts are never compared");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub(crate) async fn connect(&self) -> PgConnection {
+        self.database.connect().await
+    }
+
+    /// Text, status, and the text of the fact that stands for it.
+    pub(crate) async fn statuses(&self) -> Vec<(String, String, Option<String>)> {
+        let query = "SELECT f.text, f.status, r.text FROM okt_repository.facts f
+                       LEFT JOIN okt_repository.facts r ON r.repository_id = f.repository_id AND r.no = f.merged_into
+                      ORDER BY f.no";
+        sqlx::query_as(query).fetch_all(&mut self.connect().await).await.unwrap()
+    }
+
+    pub(crate) async fn id_of(&self, text: &str) -> FactId {
+        let query = "SELECT id FROM okt_repository.facts WHERE text = $1";
+        let id: uuid::Uuid =
+            sqlx::query_scalar(query).bind(text).fetch_one(&mut self.connect().await).await.unwrap();
+        id.into()
+    }
+
+    /// Every fact that stands for others counts their sources with its own, none is without a source of either kind, and
+    /// nothing stands for what stands for another.
+    pub(crate) async fn check(&self) {
+        let wrong: Vec<String> = sqlx::query_scalar(
+            "SELECT f.text || ': ' || f.source_count || ' of ' || counted.sources
+               FROM okt_repository.facts f
+              CROSS JOIN LATERAL (SELECT count(DISTINCT l.source_no) AS sources
+                                    FROM okt_repository.facts m
+                                    JOIN okt_repository.fact_sources l
+                                      ON l.repository_id = m.repository_id AND l.fact_no = m.no
+                                   WHERE m.repository_id = f.repository_id
+                                     AND (m.no = f.no OR m.merged_into = f.no)) AS counted
+              WHERE counted.sources <> f.source_count OR counted.sources = 0
+              UNION ALL
+             SELECT f.text || ' is stood for by a duplicate' FROM okt_repository.facts f
+               LEFT JOIN okt_repository.facts r ON r.repository_id = f.repository_id AND r.no = f.merged_into
+              WHERE f.merged_into IS NOT NULL AND (r.no IS NULL OR r.merged_into IS NOT NULL)
+              UNION ALL
+             SELECT 'the counter says ' || c.value FROM okt_repository.counters c
+              WHERE c.name = 'facts' AND c.value <> (SELECT count(*) FROM okt_repository.facts f
+                                                      WHERE f.repository_id = c.repository_id)
+              UNION ALL
+             SELECT 'the journal names a fact that is gone: ' || m.fact_no || ' ' || m.into_no
+               FROM okt_repository.fact_merges m
+              WHERE m.undone_at IS NULL
+                AND (NOT EXISTS (SELECT FROM okt_repository.facts f
+                                  WHERE f.repository_id = m.repository_id AND f.no = m.fact_no)
+                     OR NOT EXISTS (SELECT FROM okt_repository.facts f
+                                     WHERE f.repository_id = m.repository_id AND f.no = m.into_no))",
+        )
+        .fetch_all(&mut self.connect().await)
+        .await
+        .unwrap();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+}
+
+pub(crate) fn said(text: &str, vector: Vec<f32>) -> Said {
+    Said { text: text.to_owned(), vector, sentences: vec![0] }
+}
+
+fn fact(said: &Said) -> NewFact {
+    NewFact {
+        text: said.text.clone(),
+        hash: content_hash(&said.text),
+        kind: FactKind::Text,
+        model: "model".to_owned(),
+        chunk: Some(0),
+        sentences: said.sentences.clone(),
+        image: None,
+    }
+}
+
+/// A small generator of our own; the same numbers every time.
+pub(crate) struct Dice(pub u64);
+
+impl Dice {
+    /// From -1 to 1, even.
+    pub(crate) fn number(&mut self) -> f32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_precision_loss,
+            reason = "any number will do"
+        )]
+        let number = ((self.0 >> 40) as f64 / f64::from(1_u32 << 23) - 1.0) as f32;
+        number
+    }
+
+    /// A direction of its own.
+    pub(crate) fn vector(&mut self) -> Vec<f32> {
+        let vector = (0..DIMENSIONS).map(|_| self.number()).collect();
+        unit(vector)
+    }
+
+    /// A direction at exactly this cosine from another.
+    pub(crate) fn beside(&mut self, vector: &[f32], cosine: f64) -> Vec<f32> {
+        let noise = self.vector();
+        let along = dot(&noise, vector);
+        let across: Vec<f64> =
+            noise.iter().zip(vector).map(|(n, v)| f64::from(*n) - along * f64::from(*v)).collect();
+        let length = across.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let sine = (1.0 - cosine * cosine).sqrt();
+        let mixed = vector.iter().zip(&across).map(|(v, a)| cosine * f64::from(*v) + sine * a / length);
+        #[expect(clippy::cast_possible_truncation, reason = "vectors have no more digits")]
+        unit(mixed.map(|x| x as f32).collect())
+    }
+}
+
+pub(crate) fn dot(one: &[f32], other: &[f32]) -> f64 {
+    one.iter().zip(other).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+}
+
+fn unit(vector: Vec<f32>) -> Vec<f32> {
+    let length = dot(&vector, &vector).sqrt();
+    #[expect(clippy::cast_possible_truncation, reason = "vectors have no more digits")]
+    vector.into_iter().map(|x| (f64::from(x) / length) as f32).collect()
+}

@@ -1,0 +1,102 @@
+//! Taking a merge back puts everything where it was.
+
+use okt_store::fact_merges;
+
+use crate::room::{Dice, Room, said};
+
+/// Facts, their sources and sentences, and their concepts, as they are in the database.
+async fn rows(room: &Room) -> Vec<String> {
+    let query =
+        "SELECT f.id || ' ' || f.no || ' ' || f.text || ' ' || f.status || ' ' || f.source_count || ' '
+                        || coalesce(f.merged_into::text, '-') FROM okt_repository.facts f
+                  UNION ALL SELECT 'source ' || l::text FROM okt_repository.fact_sources l
+                  UNION ALL SELECT 'concept ' || c::text FROM okt_repository.fact_concepts c
+                  ORDER BY 1";
+    sqlx::query_scalar(query).fetch_all(&mut room.connect().await).await.unwrap()
+}
+
+/// Three that say the same, one after the other, each from a source of its own and with a concept.
+async fn three() -> (Room, [&'static str; 3]) {
+    let texts = [
+        "The river Aare flows through the city of Bern.",
+        "In the city of Bern flows the river Aare.",
+        "The Aare river flows through the city of Bern.",
+    ];
+    let room = Room::open().await;
+    let mut dice = Dice(5);
+    let vector = dice.vector();
+    for (at, text) in texts.iter().enumerate() {
+        let source = room.source().await;
+        let near = if at == 0 { vector.clone() } else { dice.beside(&vector, 0.97) };
+        room.say_as(source, &[said(text, near)], okt_model::FactStatus::Stable).await;
+    }
+    let concepts = "INSERT INTO okt_repository.fact_concepts (repository_id, concept_no, fact_no)
+                    SELECT repository_id, 40 + row_number() OVER (ORDER BY no), no FROM okt_repository.facts";
+    sqlx::query(concepts).execute(&mut room.connect().await).await.unwrap();
+    (room, texts)
+}
+
+/// One after the other, each into the fact behind it.
+async fn merge(room: &Room, merges: &[(&str, &str)]) {
+    for (fact, into) in merges {
+        let (fact, into) = (number(room, fact).await, number(room, into).await);
+        let mut tx = room.databases.begin("default", room.repository).await.unwrap();
+        assert_eq!(fact_merges::hold(&mut tx, room.repository, &[fact, into]).await.unwrap().len(), 2);
+        let merge = fact_merges::Merge { fact, into, cosine: 0.97 };
+        fact_merges::merge(&mut tx, room.repository, &[merge], okt_model::JobId::mint()).await.unwrap();
+        tx.commit().await.unwrap();
+        room.check().await;
+    }
+}
+
+async fn number(room: &Room, text: &str) -> i64 {
+    let query = "SELECT no FROM okt_repository.facts WHERE text = $1";
+    sqlx::query_scalar(query).bind(text).fetch_one(&mut room.connect().await).await.unwrap()
+}
+
+async fn undo(room: &Room, text: &str) {
+    let id = room.id_of(text).await;
+    let mut tx = room.databases.begin("default", room.repository).await.unwrap();
+    assert!(fact_merges::undo(&mut tx, room.repository, id, None).await.unwrap().is_some());
+    tx.commit().await.unwrap();
+    room.check().await;
+}
+
+#[tokio::test]
+async fn undoing_restores_facts_sources_sentences_and_concepts_exactly() {
+    let (room, texts) = three().await;
+    let before = rows(&room).await;
+    merge(&room, &[(texts[1], texts[0]), (texts[2], texts[0])]).await;
+    let merged = rows(&room).await;
+    assert_eq!(merged.iter().filter(|row| row.contains(" duplicate ")).count(), 2, "{merged:#?}");
+    undo(&room, texts[1]).await;
+    undo(&room, texts[2]).await;
+    assert_eq!(rows(&room).await, before);
+}
+
+#[tokio::test]
+async fn what_was_merged_in_steps_comes_apart_in_steps() {
+    let (room, texts) = three().await;
+    let before = rows(&room).await;
+    merge(&room, &[(texts[2], texts[1]), (texts[1], texts[0])]).await;
+    let standing = |rows: &[(String, String, Option<String>)]| -> Vec<Option<String>> {
+        rows.iter().map(|(_, _, into)| into.clone()).collect()
+    };
+    let first = Some(texts[0].to_owned());
+    assert_eq!(
+        standing(&room.statuses().await),
+        [None, first.clone(), first],
+        "nothing stands for a duplicate"
+    );
+    undo(&room, texts[1]).await;
+    assert_eq!(
+        standing(&room.statuses().await),
+        [None, None, Some(texts[1].to_owned())],
+        "it took along what was its own"
+    );
+    undo(&room, texts[2]).await;
+    assert_eq!(rows(&room).await, before);
+    let id = room.id_of(texts[2]).await;
+    let mut tx = room.databases.begin("default", room.repository).await.unwrap();
+    assert_eq!(fact_merges::undo(&mut tx, room.repository, id, None).await.unwrap(), None, "only once");
+}
