@@ -18,7 +18,7 @@ use seccompiler::{
 };
 
 /// All the memory that the process may have, its programs included: the service itself, and what it reads PDFs with.
-pub const MEMORY: u64 = 576 * 1024 * 1024;
+pub const MEMORY: u64 = 640 * 1024 * 1024;
 /// Seconds of work; a second later the process is ended without being asked.
 pub const CPU_SECONDS: u64 = 30;
 
