@@ -6,7 +6,7 @@ use okt_parse::references::{self, BadEntry, Reference};
 use okt_store::sources::NewSource;
 
 use crate::App;
-use crate::sources::{accept, new_source};
+use crate::sources::accept;
 
 /// Written in one transaction; whoever adds to the same repository meanwhile waits for it.
 const BATCH: usize = 50;
@@ -95,6 +95,6 @@ fn named(reference: &Reference) -> Option<NewSource> {
         title: reference.title.clone(),
         author: reference.author.clone(),
         published_at: reference.published_at.as_deref().and_then(okt_model::parse_date),
-        ..new_source(SourceId::mint(), locator.url)
+        ..NewSource::new(SourceId::mint(), JobId::mint(), locator.url)
     })
 }

@@ -84,7 +84,7 @@ impl App {
             locator: Some(locator.normalized.clone()),
             doi: locator.doi.clone(),
             max_cost_usd,
-            ..new_source(SourceId::mint(), locator.url.clone())
+            ..NewSource::new(SourceId::mint(), JobId::mint(), locator.url.clone())
         };
         let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
         let (source, job, existing) = accept(&mut tx, scope, &new).await?;
@@ -130,7 +130,7 @@ impl App {
             body: Some(upload.blob),
             content_type: upload.content_type,
             file_name: upload.file_name,
-            ..new_source(upload.source, upload_url(upload.source))
+            ..NewSource::new(upload.source, JobId::mint(), upload_url(upload.source))
         };
         let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
         let (source, job, existing) = accept(&mut tx, scope, &new).await?;
@@ -295,23 +295,6 @@ impl App {
             tracing::error!(source.id = %id, error, "the audit does not know of a deleted source");
         }
         Ok(())
-    }
-}
-
-pub(crate) fn new_source(id: SourceId, url: String) -> NewSource {
-    NewSource {
-        id,
-        job: JobId::mint(),
-        locator: None,
-        url,
-        doi: None,
-        title: None,
-        author: None,
-        published_at: None,
-        max_cost_usd: None,
-        body: None,
-        content_type: None,
-        file_name: None,
     }
 }
 

@@ -11,12 +11,13 @@ use okt_model::{
 };
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::outbox::When;
-use okt_store::{embedding_spaces, fact_merges, fact_vectors};
+use okt_store::{fact_merges, fact_vectors};
 use okt_vectors::{Point, Tenant};
 use uuid::Uuid;
 
 use crate::Tools;
 use crate::embedding::{Embedder, Vectors};
+use crate::spaces;
 
 const STORE_AWAY: Duration = Duration::from_secs(10);
 /// How long vectors that were paid for wait for a store to take them.
@@ -31,18 +32,9 @@ const WAITS: [Duration; 6] = [
 
 pub(crate) async fn run(payload: EmbedFacts, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
     let Some((space, vectors)) = current(&ctx, &tools).await? else { return settle(&ctx, payload).await };
-    let (mut after, mut done, mut paid) = (0, 0_u64, Cost::default());
-    let embedder = Embedder {
-        tools: tools.clone(),
-        databases: ctx.databases().clone(),
-        database: ctx.database().to_owned(),
-        repository: ctx.repository(),
-        source: payload.source,
-        job: ctx.id(),
-        model: tools.model(&space.model)?,
-        dimensions: space.dimensions,
-    };
-    let tenant = Tenant::new(ctx.repository(), ctx.database());
+    let (mut after, mut done, mut usd) = (0, 0_u64, 0.0);
+    let tenant = (ctx.repository(), ctx.database());
+    let embedder = Embedder::new(&tools, ctx.databases(), tenant, payload.source, ctx.id(), &space)?;
     // It may have been away when the service started, or been dropped since.
     vectors.store().prepare(&vectors.space(&space), false).await.map_err(or_wait)?;
     let batch = i64::from(tools.config().providers.ai.embed_batch_size.max(1));
@@ -55,14 +47,10 @@ pub(crate) async fn run(payload: EmbedFacts, ctx: JobContext, tools: Tools) -> R
         let Some(last) = facts.last() else { break };
         after = last.no;
         still(&ctx, &tools, &space).await?;
-        let Some(cost) = fill(&embedder, &vectors, &tenant, &space, &facts).await? else {
+        let Some(cost) = fill(&embedder, &vectors, &space, &facts).await? else {
             return settle(&ctx, payload).await;
         };
-        paid = Cost {
-            tokens_in: paid.tokens_in + cost.tokens_in,
-            tokens_out: paid.tokens_out + cost.tokens_out,
-            usd: paid.usd + cost.usd,
-        };
+        usd += cost.usd;
         ctx.spent(cost);
         let numbers: Vec<i64> = facts.iter().map(|fact| fact.no).collect();
         let mut tx = ctx.step().await?;
@@ -72,10 +60,10 @@ pub(crate) async fn run(payload: EmbedFacts, ctx: JobContext, tools: Tools) -> R
         ctx.progress(Progress { stage: "vectors".to_owned(), done, total: None, message: None });
     }
     // Before they are compared with all others.
-    vectors.store().index(&tenant, &vectors.space(&space)).await.map_err(or_wait)?;
+    vectors.store().index(&embedder.tenant(), &vectors.space(&space)).await.map_err(or_wait)?;
     let mut effect = ctx.begin().await?;
     effect.push(&DeduplicateFacts { source: payload.source }, When::default()).await?;
-    effect.commit(Some(serde_json::json!({ "facts": done, "model": space.model, "usd": paid.usd }))).await
+    effect.commit(Some(serde_json::json!({ "facts": done, "model": space.model, "usd": usd }))).await
 }
 
 /// The vectors that are searched, and where they are; `None` where there are to be none.
@@ -84,9 +72,7 @@ pub(crate) async fn current(
     tools: &Tools,
 ) -> Result<Option<(EmbeddingSpace, okt_vectors::Vectors)>> {
     let Some(vectors) = tools.vectors() else { return Ok(None) };
-    let mut conn = ctx.databases().acquire_system().await?;
-    let space = embedding_spaces::find_current(&mut conn).await?;
-    conn.done();
+    let space = spaces::current(ctx.databases()).await?;
     Ok(space.map(|space| (space, vectors.clone())))
 }
 
@@ -102,15 +88,14 @@ pub(crate) async fn still(ctx: &JobContext, tools: &Tools, space: &EmbeddingSpac
 pub(crate) async fn fill(
     embedder: &Embedder,
     vectors: &okt_vectors::Vectors,
-    tenant: &Tenant,
     space: &EmbeddingSpace,
     facts: &[TextOfFact],
 ) -> Result<Option<Cost>, JobError> {
-    let place = vectors.space(space);
+    let (tenant, place) = (embedder.tenant(), vectors.space(space));
     let mut texts: HashMap<Uuid, &str> =
         facts.iter().map(|fact| (fact.id.uuid(), fact.text.as_str())).collect();
     let ids: Vec<Uuid> = texts.keys().copied().collect();
-    for there in vectors.store().there(tenant, &place, &ids).await.map_err(or_wait)? {
+    for there in vectors.store().there(&tenant, &place, &ids).await.map_err(or_wait)? {
         texts.remove(&there);
     }
     if texts.is_empty() {
@@ -118,7 +103,7 @@ pub(crate) async fn fill(
     }
     let (ids, texts): (Vec<Uuid>, Vec<String>) =
         texts.into_iter().map(|(id, text)| (id, text.to_owned())).unzip();
-    let (embedder, vectors, tenant) = (embedder.clone(), vectors.clone(), tenant.clone());
+    let (embedder, vectors) = (embedder.clone(), vectors.clone());
     // A task of its own: what was asked is paid for, so it is kept even when the job is stopped.
     let made = tokio::spawn(async move {
         let (made, cost) = match embedder.embed(&texts).await? {

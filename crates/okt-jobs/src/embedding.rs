@@ -2,13 +2,14 @@
 //! is written down after.
 
 use okt_model::{
-    CallId, CallOutcome, Cost, EMBEDDING_MODEL, Error, JobId, ModelCall, Operation, RepositoryId, Result,
-    SourceId, Waiting,
+    CallId, CallOutcome, Cost, EMBEDDING_MODEL, EmbeddingSpace, Error, JobId, ModelCall, Operation,
+    RepositoryId, Result, SourceId, Waiting,
 };
 use okt_providers::ai::{AiError, Embedded, Model, Usage};
 use okt_queue::JobError;
 use okt_store::ai_calls::{self, Hold};
 use okt_store::{Databases, sources};
+use okt_vectors::Tenant;
 
 use crate::Tools;
 use crate::asking::{BUDGET_SPENT, Unanswered, explained, most_tokens, take_turn};
@@ -17,14 +18,14 @@ use crate::ledger::Written;
 /// For whom, and with what. What it does has to outlive a job that is stopped: it is paid for.
 #[derive(Clone)]
 pub(crate) struct Embedder {
-    pub(crate) tools: Tools,
-    pub(crate) databases: Databases,
-    pub(crate) database: String,
-    pub(crate) repository: RepositoryId,
-    pub(crate) source: Option<SourceId>,
-    pub(crate) job: JobId,
-    pub(crate) model: Model,
-    pub(crate) dimensions: u32,
+    tools: Tools,
+    databases: Databases,
+    database: String,
+    repository: RepositoryId,
+    source: Option<SourceId>,
+    job: JobId,
+    model: Model,
+    dimensions: u32,
 }
 
 /// What became of the texts.
@@ -35,6 +36,30 @@ pub(crate) enum Vectors {
 }
 
 impl Embedder {
+    pub(crate) fn new(
+        tools: &Tools,
+        databases: &Databases,
+        (repository, database): (RepositoryId, &str),
+        source: Option<SourceId>,
+        job: JobId,
+        space: &EmbeddingSpace,
+    ) -> Result<Self> {
+        Ok(Self {
+            tools: tools.clone(),
+            databases: databases.clone(),
+            database: database.to_owned(),
+            repository,
+            source,
+            job,
+            model: tools.model(&space.model)?,
+            dimensions: space.dimensions,
+        })
+    }
+
+    pub(crate) fn tenant(&self) -> Tenant {
+        Tenant::new(self.repository, &self.database)
+    }
+
     /// One vector for each text, in their order. One call to the model, so not more of them than
     /// `providers.ai.embed_batch_size`.
     pub(crate) async fn embed(&self, texts: &[String]) -> Result<Vectors, JobError> {

@@ -31,7 +31,7 @@ pub async fn start(databases: &Databases, tools: &Tools) -> Result<()> {
         Some(space) => space,
         None => first(databases, tools).await?,
     };
-    if space.model != wanted.model || space.dimensions != wanted.dimensions {
+    if !is_wanted(tools, &space) {
         if recreate {
             let old = vectors.space(&space);
             let new = filling(databases, tools).await?;
@@ -62,16 +62,6 @@ pub async fn start(databases: &Databases, tools: &Tools) -> Result<()> {
         }
         prepared => prepared,
     }
-}
-
-/// Asks for facts to be compared that nobody came for.
-async fn compare(databases: &Databases, repository: &Repository) -> Result<()> {
-    let mut tx = databases.begin(&repository.database, repository.id).await?;
-    if !fact_merges::list_new(&mut tx, repository.id, None, 0, 1).await?.is_empty() {
-        let payload = DeduplicateFacts { source: None };
-        outbox::push(&mut tx, repository.id, JobId::mint(), &payload, When::default()).await?;
-    }
-    tx.commit().await
 }
 
 /// What one repository came to.
@@ -115,10 +105,7 @@ pub async fn reembed(
     mut tell: impl FnMut(&Repository, u64),
 ) -> Result<bool, JobError> {
     let vectors = tools.vectors().ok_or(OFF)?;
-    let wanted = &tools.config().providers.embedding;
-    let is_wanted =
-        |space: &EmbeddingSpace| space.model == wanted.model && space.dimensions == wanted.dimensions;
-    if current(databases).await?.is_some_and(|space| is_wanted(&space)) {
+    if current(databases).await?.is_some_and(|space| is_wanted(tools, &space)) {
         return Ok(false);
     }
     let new = filling(databases, tools).await?;
@@ -149,11 +136,18 @@ const OFF: Error =
 const NOT_YET: Error =
     Error::NotConfigured("there are no vectors yet: `okt serve` was never started with them");
 
-async fn current(databases: &Databases) -> Result<Option<EmbeddingSpace>> {
+/// The vectors that are searched.
+pub(crate) async fn current(databases: &Databases) -> Result<Option<EmbeddingSpace>> {
     let mut conn = databases.acquire_system().await?;
     let space = embedding_spaces::find_current(&mut conn).await?;
     conn.done();
     Ok(space)
+}
+
+/// Whether they are those of the model that the configuration names.
+fn is_wanted(tools: &Tools, space: &EmbeddingSpace) -> bool {
+    let wanted = &tools.config().providers.embedding;
+    space.model == wanted.model && space.dimensions == wanted.dimensions
 }
 
 /// Where nothing was ever searched; of several processes that start together one makes it.
@@ -183,7 +177,7 @@ async fn filling(databases: &Databases, tools: &Tools) -> Result<EmbeddingSpace>
         let Some(space) = spaces.into_iter().find(|space| space.state == SpaceState::Filling) else {
             continue;
         };
-        if space.model == wanted.model && space.dimensions == wanted.dimensions {
+        if is_wanted(tools, &space) {
             return Ok(space);
         }
         remove(databases, tools, &space).await?;
@@ -211,6 +205,16 @@ async fn remove(databases: &Databases, tools: &Tools, space: &EmbeddingSpace) ->
     Ok(())
 }
 
+/// Asks for facts to be compared that nobody came for.
+async fn compare(databases: &Databases, repository: &Repository) -> Result<()> {
+    let mut tx = databases.begin(&repository.database, repository.id).await?;
+    if !fact_merges::list_new(&mut tx, repository.id, None, 0, 1).await?.is_empty() {
+        let payload = DeduplicateFacts { source: None };
+        outbox::push(&mut tx, repository.id, JobId::mint(), &payload, When::default()).await?;
+    }
+    tx.commit().await
+}
+
 /// One repository after the other.
 async fn next(databases: &Databases, before: &mut Option<RepositoryId>) -> Result<Option<Repository>> {
     let mut conn = databases.acquire_system().await?;
@@ -229,17 +233,7 @@ async fn fill_all(
 ) -> Result<u64, JobError> {
     let vectors = tools.vectors().ok_or(OFF)?;
     let Repository { id, database, .. } = repository;
-    let embedder = Embedder {
-        tools: tools.clone(),
-        databases: databases.clone(),
-        database: database.clone(),
-        repository: *id,
-        source: None,
-        job: JobId::mint(),
-        model: tools.model(&space.model)?,
-        dimensions: space.dimensions,
-    };
-    let tenant = Tenant::new(*id, database);
+    let embedder = Embedder::new(tools, databases, (*id, database), None, JobId::mint(), space)?;
     let batch = usize::try_from(tools.config().providers.ai.embed_batch_size.max(1)).unwrap_or(1);
     let (mut after, mut made) = (0, 0);
     loop {
@@ -249,7 +243,7 @@ async fn fill_all(
         let Some(last) = facts.last() else { return Ok(made) };
         after = last.no;
         for facts in facts.chunks(batch) {
-            fill(&embedder, vectors, &tenant, space, facts).await?;
+            fill(&embedder, vectors, space, facts).await?;
             let numbers: Vec<i64> = facts.iter().map(|fact| fact.no).collect();
             let mut tx = databases.begin(database, *id).await?;
             made += fact_vectors::mark(&mut tx, *id, &numbers, Some(space.no)).await?;

@@ -20,8 +20,6 @@ pub struct Comparable {
     pub no: i64,
     pub text: String,
     pub kind: FactKind,
-    /// Not yet compared.
-    pub is_new: bool,
 }
 
 /// One fact into another, by their numbers.
@@ -52,7 +50,7 @@ pub async fn list_new(
 ) -> Result<Vec<Comparable>> {
     let rows = sqlx::query_as!(
         Row,
-        "SELECT f.id, f.no, f.text, f.kind, f.status FROM okt_repository.facts f
+        "SELECT f.id, f.no, f.text, f.kind FROM okt_repository.facts f
           WHERE f.repository_id = $1 AND f.status = 'new' AND f.no > $3
             AND ($2::uuid IS NULL
                  OR f.no IN (SELECT l.fact_no FROM okt_repository.sources s
@@ -78,7 +76,7 @@ pub async fn list_comparable(
 ) -> Result<Vec<Comparable>> {
     let rows = sqlx::query_as!(
         Row,
-        "SELECT f.id, f.no, f.text, f.kind, f.status FROM unnest($2::uuid[]) AS n (id)
+        "SELECT f.id, f.no, f.text, f.kind FROM unnest($2::uuid[]) AS n (id)
            JOIN okt_repository.facts f ON f.repository_id = $1 AND f.id = n.id
           WHERE f.status IN ('new', 'stable')",
         repository.uuid(),
@@ -271,7 +269,6 @@ struct Row {
     no: i64,
     text: String,
     kind: String,
-    status: String,
 }
 
 impl TryFrom<Row> for Comparable {
@@ -284,7 +281,6 @@ impl TryFrom<Row> for Comparable {
             no: row.no,
             text: row.text,
             kind: kind.ok_or_else(|| Error::internal("a fact is of a kind that nobody knows"))?,
-            is_new: row.status == "new",
         })
     }
 }

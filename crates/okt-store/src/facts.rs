@@ -1,8 +1,8 @@
 //! Rows of `okt_repository.facts` and `okt_repository.fact_sources`: what sources say, and where.
 //!
-//! A fact is there once, whoever makes it. Whoever writes facts adds new ones in the order of their hashes, then holds the others that
-//! are concerned in that order, and takes the counter of the repository last, so that two sources that say the same do not wait
-//! for each other in a circle.
+//! A fact is there once, whoever makes it. Whoever writes facts adds new ones in the order of their hashes, then holds the
+//! others that are concerned in that order, and takes the counter of the repository last, so that two sources that say the same
+//! do not wait for each other in a circle.
 
 mod writing;
 

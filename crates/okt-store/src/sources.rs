@@ -34,6 +34,26 @@ pub struct NewSource {
     pub file_name: Option<String>,
 }
 
+impl NewSource {
+    /// With nothing known of it but its address.
+    pub fn new(id: SourceId, job: JobId, url: String) -> Self {
+        Self {
+            id,
+            job,
+            locator: None,
+            url,
+            doi: None,
+            title: None,
+            author: None,
+            published_at: None,
+            max_cost_usd: None,
+            body: None,
+            content_type: None,
+            file_name: None,
+        }
+    }
+}
+
 /// What was found out about a source by fetching and reading it.
 #[derive(Clone, Debug, Default)]
 pub struct Fetched {

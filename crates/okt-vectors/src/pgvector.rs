@@ -351,16 +351,7 @@ impl PgVector {
     }
 
     async fn ping(&self) -> Result<()> {
-        for home in self.databases.homes() {
-            let mut tx = self.begin_for_nobody(home).await?;
-            let there =
-                sqlx::query_scalar!(r#"SELECT to_regclass('okt_vectors.points') IS NOT NULL AS "is!""#);
-            if !there.fetch_one(&mut *tx).await.map_err(from_sqlx)? {
-                return Err(no_pgvector(home));
-            }
-            tx.commit().await?;
-        }
-        Ok(())
+        Self::missing(&self.databases).await?.first().map_or(Ok(()), |home| Err(no_pgvector(home)))
     }
 }
 

@@ -214,11 +214,7 @@ impl Qdrant {
     async fn find(&self, tenant: &Tenant, space: &Space, ids: &[Uuid]) -> Result<Vec<Point>> {
         let mut all = Vec::new();
         for batch in ids.chunks(space.batch()) {
-            let limit = u32::try_from(batch.len()).unwrap_or(u32::MAX);
-            let scroll = ScrollPointsBuilder::new(&space.name).filter(these(tenant, batch)).limit(limit);
-            let scroll = scroll.with_payload(true).with_vectors(true);
-            let found =
-                self.ask(self.client.scroll(scroll)).await?.map_or_else(Vec::new, |found| found.result);
+            let found = self.these(tenant, space, batch, true).await?;
             all.extend(found.into_iter().filter_map(|point| {
                 Some(Point { id: id_of(tenant, &point.payload)?, vector: vector_of(point)? })
             }));
@@ -229,14 +225,24 @@ impl Qdrant {
     async fn there(&self, tenant: &Tenant, space: &Space, ids: &[Uuid]) -> Result<Vec<Uuid>> {
         let mut all = Vec::new();
         for batch in ids.chunks(IDS) {
-            let limit = u32::try_from(batch.len()).unwrap_or(u32::MAX);
-            let scroll = ScrollPointsBuilder::new(&space.name).filter(these(tenant, batch)).limit(limit);
-            let scroll = scroll.with_payload(true).with_vectors(false);
-            let found =
-                self.ask(self.client.scroll(scroll)).await?.map_or_else(Vec::new, |found| found.result);
+            let found = self.these(tenant, space, batch, false).await?;
             all.extend(found.iter().filter_map(|point| id_of(tenant, &point.payload)));
         }
         Ok(all)
+    }
+
+    /// Those of these that are there, whoever's they are said to be.
+    async fn these(
+        &self,
+        tenant: &Tenant,
+        space: &Space,
+        ids: &[Uuid],
+        with_vectors: bool,
+    ) -> Result<Vec<RetrievedPoint>> {
+        let limit = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+        let scroll = ScrollPointsBuilder::new(&space.name).filter(these(tenant, ids)).limit(limit);
+        let scroll = scroll.with_payload(true).with_vectors(with_vectors);
+        Ok(self.ask(self.client.scroll(scroll)).await?.map_or_else(Vec::new, |found| found.result))
     }
 
     async fn list(

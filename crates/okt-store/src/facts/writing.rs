@@ -125,8 +125,9 @@ async fn insert(
     rows.into_iter().map(|row| Ok((hash(&row.content_hash)?, row.no))).collect()
 }
 
-/// Holds the facts with these hashes and those that the source makes, and what stands for them, until the end of the transaction, in the order of their hashes: the
-/// numbers by their hashes. In a statement of its own, so that what comes next sees them as they are then.
+/// Holds the facts with these hashes and those that the source makes, and what stands for them, until the end of the
+/// transaction, in the order of their hashes: the numbers by their hashes. In a statement of its own, so that what comes next
+/// sees them as they are then.
 async fn hold(
     conn: &mut PgConnection,
     repository: RepositoryId,

@@ -294,18 +294,8 @@ async fn plant(config: &okt_config::Config, wanted: usize) -> anyhow::Result<()>
         for n in (at..wanted).step_by(TENANTS) {
             let (source, job) = (SourceId::mint(), JobId::mint());
             let new = NewSource {
-                id: source,
-                job,
                 locator: Some(format!("https://example.org/{n}")),
-                url: format!("https://example.org/{n}"),
-                doi: None,
-                title: None,
-                author: None,
-                published_at: None,
-                max_cost_usd: None,
-                body: None,
-                content_type: None,
-                file_name: None,
+                ..NewSource::new(source, job, format!("https://example.org/{n}"))
             };
             sources::insert(&mut tx, *tenant, &new).await?;
             sources::mark(&mut tx, *tenant, source, job, SourceStatus::Fetching).await?;

@@ -46,18 +46,8 @@ impl Desk {
     pub(crate) async fn say(&self, texts: &[String]) -> SourceId {
         let id = SourceId::mint();
         let new = NewSource {
-            id,
-            job: okt_model::JobId::mint(),
             locator: Some(id.to_string()),
-            url: format!("https://example.org/{id}"),
-            doi: None,
-            title: None,
-            author: None,
-            published_at: None,
-            max_cost_usd: None,
-            body: None,
-            content_type: None,
-            file_name: None,
+            ..NewSource::new(id, okt_model::JobId::mint(), format!("https://example.org/{id}"))
         };
         let facts = texts.iter().map(|text| NewFact {
             text: text.clone(),

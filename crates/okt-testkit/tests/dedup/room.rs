@@ -66,18 +66,8 @@ impl Room {
     pub(crate) async fn source(&self) -> SourceId {
         let id = SourceId::mint();
         let new = NewSource {
-            id,
-            job: JobId::mint(),
             locator: Some(id.to_string()),
-            url: format!("https://example.org/{id}"),
-            doi: None,
-            title: None,
-            author: None,
-            published_at: None,
-            max_cost_usd: None,
-            body: None,
-            content_type: None,
-            file_name: None,
+            ..NewSource::new(id, JobId::mint(), format!("https://example.org/{id}"))
         };
         let mut tx = self.databases.begin("default", self.repository).await.unwrap();
         assert!(sources::insert(&mut tx, self.repository, &new).await.unwrap());

@@ -33,18 +33,9 @@ pub(crate) async fn plant(
 
 fn new(id: SourceId, job: JobId, name: &str) -> NewSource {
     NewSource {
-        id,
-        job,
         locator: Some(name.to_owned()),
-        url: format!("https://example.org/{name}"),
-        doi: None,
-        title: None,
-        author: None,
-        published_at: None,
-        max_cost_usd: None,
         body: Some(BODY),
-        content_type: None,
-        file_name: None,
+        ..NewSource::new(id, job, format!("https://example.org/{name}"))
     }
 }
 
