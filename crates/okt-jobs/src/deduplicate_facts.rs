@@ -1,12 +1,14 @@
 //! Makes one fact of those that say the same. Reads facts that are `new`, leaves them `stable` or `duplicate`.
 //!
 //! The nearest by their vectors are proposed; before two become one, what they say is compared, for a claim and its opposite
-//! are near each other, too. Those that differ stay two, and that they sound alike is kept for people to see. Of two that
-//! are one the older stays, and what the sources say is not touched.
+//! are near each other, too, and so may both be to a third: a fact is compared with all that another stands for. Those that
+//! differ stay two, and that they sound alike is kept for people to see. Of two that are one the older stays, and what the
+//! sources say is not touched.
+
+mod groups;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use okt_extract::{Sameness, compare};
 use okt_model::{CleanupFacts, DeduplicateFacts, EmbedFacts, EmbeddingSpace, Progress, Result};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::fact_contradictions::{self, NewContradiction};
@@ -16,6 +18,7 @@ use okt_store::outbox::When;
 use okt_vectors::{Near, Tenant, Vectors};
 use uuid::Uuid;
 
+use self::groups::{Groups, Verdict};
 use crate::Tools;
 use crate::embed_facts::{current, or_wait, still};
 
@@ -34,6 +37,8 @@ struct Decided {
     contradictions: Vec<NewContradiction>,
     /// Their vectors are not where they should be.
     lost: Vec<i64>,
+    /// What was compared with what.
+    groups: Groups,
     /// Of all that were compared, by their numbers.
     ids: HashMap<i64, Uuid>,
 }
@@ -113,12 +118,12 @@ async fn decide(
     // The store is not asked who may be compared with whom.
     let mut tx = ctx.look().await?;
     let known = fact_merges::list_comparable(&mut tx, ctx.repository(), &ids).await?;
-    let numbers: Vec<i64> = known.iter().map(|fact| fact.no).collect();
-    let judged = fact_contradictions::list_judged(&mut tx, ctx.repository(), &numbers).await?;
+    let all: Vec<i64> = known.iter().chain(new).map(|fact| fact.no).collect();
+    let groups = Groups::read(&mut tx, ctx.repository(), &all).await?;
     tx.commit().await?;
     let ids = known.iter().chain(new).map(|fact| (fact.no, fact.id.uuid())).collect();
     let known = known.into_iter().map(|fact| (fact.id.uuid(), fact)).collect();
-    Ok(Decided { lost, ids, ..pair(new, &near, &known, &judged) })
+    Ok(Decided { lost, ids, ..pair(new, &near, &known, groups) })
 }
 
 /// Each new fact with the nearest that says the same, the oldest facts first.
@@ -126,9 +131,9 @@ fn pair(
     new: &[Comparable],
     near: &HashMap<Uuid, Vec<Near>>,
     known: &HashMap<Uuid, Comparable>,
-    judged: &HashSet<(i64, i64)>,
+    mut groups: Groups,
 ) -> Decided {
-    let mut decided = Decided::default();
+    let mut decided = Decided { groups: groups.clone(), ..Decided::default() };
     // A fact takes part in one merge only as the one that goes, and not at all as one that others go into then.
     let (mut gone, mut kept) = (HashSet::new(), HashSet::new());
     for fact in new {
@@ -140,22 +145,21 @@ fn pair(
             .partition(|(other, _)| other.no < fact.no);
         for (other, cosine) in older.into_iter().chain(younger) {
             let (old, young) = if other.no < fact.no { (other, fact) } else { (fact, other) };
-            if judged.contains(&(old.no, young.no)) {
-                continue;
-            }
-            if let Sameness::Differs(difference) = compare(&old.text, &young.text) {
-                decided.contradictions.push(NewContradiction {
-                    facts: (old.no, young.no),
-                    difference,
-                    cosine,
-                });
-                continue;
+            match groups.compare(old, young) {
+                Verdict::Same => {}
+                Verdict::Judged => continue,
+                Verdict::Differ(difference) => {
+                    let facts = (old.no, young.no);
+                    decided.contradictions.push(NewContradiction { facts, difference, cosine });
+                    continue;
+                }
             }
             if gone.contains(&old.no) || gone.contains(&young.no) || kept.contains(&young.no) {
                 continue;
             }
             gone.insert(young.no);
             kept.insert(old.no);
+            groups.join(young, old);
             decided.merges.push(Merge { fact: young.no, into: old.no, cosine });
             if young.no == fact.no {
                 break;
@@ -174,14 +178,19 @@ async fn apply(
     decided: &Decided,
 ) -> Result<usize, JobError> {
     let repository = ctx.repository();
-    let sides = decided.merges.iter().flat_map(|merge| [merge.fact, merge.into]);
+    let sides: Vec<i64> = decided.merges.iter().flat_map(|merge| [merge.fact, merge.into]).collect();
     let differing = decided.contradictions.iter().flat_map(|found| [found.facts.0, found.facts.1]);
-    let concerned: BTreeSet<i64> = new.iter().map(|fact| fact.no).chain(sides).chain(differing).collect();
+    let concerned: BTreeSet<i64> =
+        new.iter().map(|fact| fact.no).chain(sides.iter().copied()).chain(differing).collect();
     let concerned: Vec<i64> = concerned.into_iter().collect();
     let mut tx = ctx.step().await?;
     let open: HashSet<i64> = fact_merges::hold(&mut tx, repository, &concerned).await?.into_iter().collect();
+    // They may have come to stand for more meanwhile, or somebody said that two are not the same.
+    let now = Groups::read(&mut tx, repository, &sides).await?;
+    let judged = decided.groups.is_judged_since(&now);
+    let same = |fact| open.contains(&fact) && decided.groups.is_as_before(&now, fact);
     let (merges, stale): (Vec<Merge>, Vec<Merge>) =
-        decided.merges.iter().partition(|merge| open.contains(&merge.fact) && open.contains(&merge.into));
+        decided.merges.iter().partition(|merge| !judged && same(merge.fact) && same(merge.into));
     fact_merges::merge(&mut tx, repository, &merges, ctx.id()).await?;
     let still: Vec<NewContradiction> = decided
         .contradictions

@@ -22,6 +22,14 @@ pub struct Comparable {
     pub kind: FactKind,
 }
 
+/// A fact that another stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    pub no: i64,
+    pub text: String,
+    pub merged_into: i64,
+}
+
 /// One fact into another, by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Merge {
@@ -83,6 +91,24 @@ pub async fn list_comparable(
         ids,
     );
     rows.fetch_all(conn).await.map_err(from_sqlx)?.into_iter().map(Comparable::try_from).collect()
+}
+
+/// All that these facts stand for beside themselves.
+#[tracing::instrument(level = "debug", name = "db.fact_merges.list_members", skip_all)]
+pub async fn list_members(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    facts: &[i64],
+) -> Result<Vec<Member>> {
+    let rows = sqlx::query_as!(
+        Member,
+        r#"SELECT no, text, merged_into AS "merged_into!" FROM okt_repository.facts
+            WHERE repository_id = $1 AND merged_into = ANY ($2)
+            ORDER BY no"#,
+        repository.uuid(),
+        facts,
+    );
+    rows.fetch_all(conn).await.map_err(from_sqlx)
 }
 
 /// Holds facts and those that they stand for until the end of the transaction, in the order of everybody; the numbers of those

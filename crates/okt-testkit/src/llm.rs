@@ -29,6 +29,8 @@ pub struct Behaviour {
     pub faults: Faults,
     /// Does what the text says: the rest of a line behind `OBEY:` is all that it answers.
     pub obedient: bool,
+    /// Of a text it tells no more than this, the first.
+    pub most_facts: usize,
     pub seed: u64,
     /// What a request is told that was too much.
     pub retry_after_secs: u64,
@@ -44,6 +46,7 @@ impl Default for Behaviour {
             latency: Latency::Fixed(0),
             faults: Faults::default(),
             obedient: false,
+            most_facts: usize::MAX,
             seed: 0,
             retry_after_secs: 1,
             dimensions: 1_024,

@@ -2,7 +2,9 @@
 //! hundred out at once, on a good day and on a bad one. Built and run in release: `cargo xtask bench`.
 //!
 //! The model is a process of its own with a lognormal latency of 300 ms in the median. The arms take turns (bare, ours, ours,
-//! bare); `okt-bench-pipeline SECONDS ROUNDS IN_FLIGHT` runs only those with so many out at once. Ours is a worker on a database of its own with sources of twenty chunks that have been fetched.
+//! bare). Ours is a worker on a database of its own with sources of twenty chunks that have been fetched.
+//! `okt-bench-pipeline SECONDS ROUNDS IN_FLIGHT FACTS` runs only those with so many out at once (0 for all), and a model that
+//! tells so many facts of a chunk.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -34,6 +36,8 @@ const GOOD_DAY: f64 = 0.95;
 const BAD_DAY: f64 = 0.90;
 /// Tokens sent for each of the source's own.
 const AMPLIFICATION: f64 = 3.0;
+/// That a model tells of a chunk of fifteen sentences.
+const FACTS: usize = 10;
 const TENANTS: usize = 8;
 const WARM_UP: Duration = Duration::from_secs(4);
 /// Of the pool that jobs have.
@@ -46,7 +50,8 @@ const OTHERS: i64 = 8;
 async fn main() -> anyhow::Result<()> {
     let seconds = std::env::args().nth(1).map_or(Ok(15), |text| text.parse())?;
     let rounds: usize = std::env::args().nth(2).map_or(Ok(2), |text| text.parse())?;
-    let only: Option<u32> = std::env::args().nth(3).map(|text| text.parse()).transpose()?;
+    let only: u32 = std::env::args().nth(3).map_or(Ok(0), |text| text.parse())?;
+    let facts = std::env::args().nth(4).map_or(Ok(FACTS), |text| text.parse())?;
     let mut missed = Vec::new();
     for (in_flight, faults, limit) in [
         (100, "", GOOD_DAY),
@@ -54,10 +59,10 @@ async fn main() -> anyhow::Result<()> {
         (100, "rate=0.05,hang=0.02", BAD_DAY),
         (400, "rate=0.05,hang=0.02", BAD_DAY),
     ] {
-        if only.is_some_and(|only| only != in_flight) {
+        if only != 0 && only != in_flight {
             continue;
         }
-        let run = Run { in_flight, faults, measured: Duration::from_secs(seconds) };
+        let run = Run { in_flight, faults, facts, measured: Duration::from_secs(seconds) };
         let mut ratios = Vec::new();
         for _ in 0..rounds {
             let arms = [run.bare().await?, run.ours().await?, run.ours().await?, run.bare().await?];
@@ -85,6 +90,7 @@ async fn main() -> anyhow::Result<()> {
 struct Run {
     in_flight: u32,
     faults: &'static str,
+    facts: usize,
     measured: Duration,
 }
 
@@ -102,13 +108,15 @@ struct Ours {
     amplification: f64,
     /// Of this process, for each call.
     cpu_ms: f64,
+    /// Of PostgreSQL.
+    database_cpu_ms: f64,
     most_in_flight: u64,
 }
 
 impl Run {
     /// As many loops as calls may be out: ask, read, ask again.
     async fn bare(&self) -> anyhow::Result<Arm> {
-        let model = Model::start(self.faults)?;
+        let model = Model::start(self.faults, self.facts)?;
         let bodies: Arc<Vec<String>> = Arc::new((0..400).map(body).collect());
         #[expect(clippy::disallowed_methods, reason = "the bare arm")]
         let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build()?;
@@ -140,10 +148,10 @@ impl Run {
     }
 
     async fn ours(&self) -> anyhow::Result<Arm> {
-        let (model, cluster) = (Model::start(self.faults)?, Cluster::start());
+        let (model, cluster) = (Model::start(self.faults, self.facts)?, Cluster::start());
         let (url, database) = (model.url.clone(), cluster.url());
         let catalogue = format!(
-            "[[providers.ai.models]]\nid = \"m\"\nprovider = \"local\"\nmax_in_flight = {}\n\
+            "providers.embedding.model = \"\"\n[[providers.ai.models]]\nid = \"m\"\nprovider = \"local\"\nmax_in_flight = {}\n\
              input_cost_per_1m = 0.15\noutput_cost_per_1m = 0.6\n",
             self.in_flight
         );
@@ -171,9 +179,9 @@ impl Run {
         let (database, watching) = (database.clone(), Arc::new(AtomicBool::new(true)));
         let watched = watching.clone();
         let watch = tokio::spawn(async move { most_connections(&database, &watched).await });
-        let before = cpu::seconds(std::process::id());
+        let before = (cpu::seconds(std::process::id()), cluster.cpu_seconds());
         let (rate, stats) = model.rate(self.measured).await?;
-        let spent = cpu::seconds(std::process::id()) - before;
+        let spent = (cpu::seconds(std::process::id()) - before.0, cluster.cpu_seconds() - before.1);
         watching.store(false, Ordering::Relaxed);
         let connections = watch.await??;
         worker.stop().await;
@@ -184,7 +192,8 @@ impl Run {
             connections,
             amplification: stats.tokens_in as f64
                 / (good as f64 * okt_testkit::llm::tokens(&essay(1)) as f64 / CHUNKS as f64),
-            cpu_ms: spent * 1_000.0 / good as f64,
+            cpu_ms: spent.0 * 1_000.0 / good as f64,
+            database_cpu_ms: spent.1 * 1_000.0 / good as f64,
             most_in_flight: stats.most_in_flight,
         };
         Ok(Arm { rate, ours: Some(ours) })
@@ -200,10 +209,11 @@ struct Model {
 }
 
 impl Model {
-    fn start(faults: &str) -> anyhow::Result<Self> {
+    fn start(faults: &str, facts: usize) -> anyhow::Result<Self> {
         let program = std::env::current_exe()?.with_file_name("okt-test-model");
         let mut child = Command::new(program)
             .args(["--latency-ms", "300", "--sigma", "0.5", "--retry-after-secs", "0", "--faults", faults])
+            .args(["--most-facts", &facts.to_string()])
             .stdout(Stdio::piped())
             .spawn()
             .context("okt-test-model is built beside this program")?;

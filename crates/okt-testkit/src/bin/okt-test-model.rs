@@ -31,6 +31,9 @@ struct Cli {
     /// Answers what stands behind `OBEY:` in the text.
     #[arg(long)]
     obedient: bool,
+    /// The most that it tells of a text.
+    #[arg(long, default_value_t = usize::MAX)]
+    most_facts: usize,
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -40,6 +43,7 @@ async fn main() {
         latency: Latency::LogNormal { median_ms: cli.latency_ms, sigma: cli.sigma },
         faults: cli.faults,
         obedient: cli.obedient,
+        most_facts: cli.most_facts,
         seed: cli.seed,
         retry_after_secs: cli.retry_after_secs,
         dimensions: cli.dimensions,

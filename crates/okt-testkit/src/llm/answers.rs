@@ -53,7 +53,7 @@ impl Question {
     }
 
     /// The good answer.
-    pub(super) fn answer(&self, obedient: bool) -> String {
+    pub(super) fn answer(&self, obedient: bool, most_facts: usize) -> String {
         let order = self.user.lines().find_map(|line| Some(line.split_once("OBEY:")?.1.trim_start()));
         if let Some(order) = order.filter(|_| obedient) {
             return order.to_owned();
@@ -66,7 +66,7 @@ impl Question {
         if sentences.peek().is_none() {
             return "{}".to_owned();
         }
-        let told = sentences.filter(|(_, text)| text.split_whitespace().count() >= 4);
+        let told = sentences.filter(|(_, text)| text.split_whitespace().count() >= 4).take(most_facts);
         let facts: Vec<_> =
             told.map(|(number, text)| json!({ "text": text, "sentences": [number] })).collect();
         json!({ "facts": facts }).to_string()

@@ -92,6 +92,29 @@ async fn what_is_below_the_threshold_or_of_another_repository_is_left_alone() {
     assert_eq!(statuses, ["stable", "stable"]);
 }
 
+#[tokio::test]
+async fn what_contradicts_a_part_of_a_fact_does_not_become_a_part_of_it() {
+    let mut room = Room::open().await;
+    let mut dice = Dice(7);
+    let vector = dice.vector();
+    room.say_as(room.source().await, &[said(OLD, vector.clone())], FactStatus::Stable).await;
+    room.say_as(room.source().await, &[said(OPPOSITE, dice.beside(&vector, 0.97))], FactStatus::Stable).await;
+    // As if nobody had seen that they differ.
+    room.merge(OPPOSITE, OLD).await;
+    room.say(room.source().await, &[said(YOUNG, dice.beside(&vector, 0.97))]).await;
+    room.compare().await;
+    room.check().await;
+    let statuses: Vec<(String, Option<String>)> =
+        room.statuses().await.into_iter().map(|(text, _, into)| (text, into)).collect();
+    let old = Some(OLD.to_owned());
+    assert_eq!(statuses, [(OLD.to_owned(), None), (OPPOSITE.to_owned(), old), (YOUNG.to_owned(), None)]);
+    let mut tx = room.databases.begin("default", room.repository).await.unwrap();
+    let kept = facts::find(&mut tx, room.repository, room.id_of(YOUNG).await).await.unwrap().unwrap();
+    let against = fact_contradictions::list(&mut tx, room.repository, kept.no, 10).await.unwrap();
+    assert_eq!(against.len(), 1, "it stays visible");
+    assert_eq!(against[0].difference.as_str(), "negation");
+}
+
 /// Sources come and go after their facts were merged.
 #[tokio::test]
 async fn a_fact_stays_as_long_as_a_source_makes_it_or_one_that_it_stands_for() {

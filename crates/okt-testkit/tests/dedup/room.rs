@@ -7,6 +7,7 @@ use okt_model::{
     DeduplicateFacts, EMBEDDING_MODEL, FactId, FactKind, FactStatus, JobId, NewFact, RepositoryId, SourceId,
     content_hash,
 };
+use okt_store::fact_merges::{self, Merge};
 use okt_store::facts::{self, Made};
 use okt_store::outbox::{self, When};
 use okt_store::sources::{self, NewSource};
@@ -141,15 +142,13 @@ impl Room {
         let deadline = Instant::now() + Duration::from_mins(10);
         let mut conn = self.connect().await;
         loop {
-            let new: i64 =
-                sqlx::query_scalar("SELECT count(*) FROM okt_repository.facts WHERE status = 'new'")
-                    .fetch_one(&mut conn)
+            let new: Option<String> =
+                sqlx::query_scalar("SELECT text FROM okt_repository.facts WHERE status = 'new' LIMIT 1")
+                    .fetch_optional(&mut conn)
                     .await
                     .unwrap();
-            if new == 0 {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{new} facts are never compared");
+            let Some(new) = new else { return };
+            assert!(Instant::now() < deadline, "never compared: {new}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -171,6 +170,21 @@ impl Room {
         let id: uuid::Uuid =
             sqlx::query_scalar(query).bind(text).fetch_one(&mut self.connect().await).await.unwrap();
         id.into()
+    }
+
+    pub(crate) async fn number_of(&self, text: &str) -> i64 {
+        let query = "SELECT no FROM okt_repository.facts WHERE text = $1";
+        sqlx::query_scalar(query).bind(text).fetch_one(&mut self.connect().await).await.unwrap()
+    }
+
+    /// Makes one a part of the other, whatever they say.
+    pub(crate) async fn merge(&self, fact: &str, into: &str) {
+        let (fact, into) = (self.number_of(fact).await, self.number_of(into).await);
+        let mut tx = self.databases.begin("default", self.repository).await.unwrap();
+        assert_eq!(fact_merges::hold(&mut tx, self.repository, &[fact, into]).await.unwrap().len(), 2);
+        let merge = Merge { fact, into, cosine: 0.97 };
+        fact_merges::merge(&mut tx, self.repository, &[merge], JobId::mint()).await.unwrap();
+        tx.commit().await.unwrap();
     }
 
     /// Every fact that stands for others counts their sources with its own, none is without a source of either kind, and

@@ -39,19 +39,9 @@ async fn three() -> (Room, [&'static str; 3]) {
 /// One after the other, each into the fact behind it.
 async fn merge(room: &Room, merges: &[(&str, &str)]) {
     for (fact, into) in merges {
-        let (fact, into) = (number(room, fact).await, number(room, into).await);
-        let mut tx = room.databases.begin("default", room.repository).await.unwrap();
-        assert_eq!(fact_merges::hold(&mut tx, room.repository, &[fact, into]).await.unwrap().len(), 2);
-        let merge = fact_merges::Merge { fact, into, cosine: 0.97 };
-        fact_merges::merge(&mut tx, room.repository, &[merge], okt_model::JobId::mint()).await.unwrap();
-        tx.commit().await.unwrap();
+        room.merge(fact, into).await;
         room.check().await;
     }
-}
-
-async fn number(room: &Room, text: &str) -> i64 {
-    let query = "SELECT no FROM okt_repository.facts WHERE text = $1";
-    sqlx::query_scalar(query).bind(text).fetch_one(&mut room.connect().await).await.unwrap()
 }
 
 async fn undo(room: &Room, text: &str) {

@@ -200,6 +200,11 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(fact_merges::settle_old(conn, repository, std::time::Duration::ZERO).await? > 0)
         })
     }),
+    ("fact_merges::list_members", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!fact_merges::list_members(conn, repository, &[theirs.fact_no]).await?.is_empty())
+        })
+    }),
     ("fact_merges::list", |conn, repository, theirs| {
         Box::pin(
             async move { Ok(!fact_merges::list(conn, repository, theirs.fact_no, 10).await?.is_empty()) },
