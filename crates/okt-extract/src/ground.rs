@@ -9,8 +9,8 @@ mod words;
 use std::collections::HashSet;
 
 use crate::answer::Reason;
-use words::Word;
 pub use words::is_unspaced;
+use words::{Folded, Word};
 
 /// The numbers and words of a text.
 #[derive(Default)]
@@ -24,17 +24,23 @@ impl Ground {
         let mut ground = Self::default();
         for text in texts {
             ground.numbers.extend(numbers::meanings(text));
-            ground.words.extend(words::words(text).iter().flat_map(Word::stems));
+            for word in Folded::new(text).words() {
+                for stem in word.stems() {
+                    if !ground.words.contains(stem) {
+                        ground.words.insert(stem.to_owned());
+                    }
+                }
+            }
         }
         ground
     }
 
     /// Every number of a fact has to be there, and at least half of its content words.
     pub fn bears(&self, fact: &str) -> Result<(), Reason> {
-        let words = words::words(fact);
-        let mut content: Vec<_> = words.iter().filter(|word| word.has_content()).collect();
+        let folded = Folded::new(fact);
+        let mut content: Vec<Word> = folded.words().filter(Word::has_content).collect();
         if content.is_empty() {
-            content = words.iter().collect();
+            content = folded.words().collect();
         }
         let found = content.iter().filter(|word| word.is_among(&self.words)).count();
         if content.is_empty() || found * 2 < content.len() {

@@ -2,6 +2,9 @@
 
 /// One line: every run of white space is one space, and characters that steer instead of being read are gone.
 pub fn one_line(text: &str) -> String {
+    if is_one_line(text.as_bytes()) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let mut space = false;
     for c in text.chars() {
@@ -15,6 +18,19 @@ pub fn one_line(text: &str) -> String {
         }
     }
     out
+}
+
+/// Of what is ASCII it can be said quickly, and most is.
+fn is_one_line(text: &[u8]) -> bool {
+    let mut after_space = true;
+    for &byte in text {
+        let space = byte == b' ';
+        if (space && after_space) || !(space || byte.is_ascii_graphic()) {
+            return false;
+        }
+        after_space = space;
+    }
+    !after_space
 }
 
 /// Controls, marks of direction, and the invisible tags in which orders can be hidden.
@@ -67,6 +83,10 @@ mod tests {
             ("a\u{e0041}\u{e0042}b", "ab"),
             ("a\u{200d}b \u{200c}", "a\u{200d}b \u{200c}"),
             (" \u{202e} ", ""),
+            ("a line of ASCII", "a line of ASCII"),
+            ("", ""),
+            ("a  b ", "a b"),
+            (" a\u{7f}b", "ab"),
         ] {
             assert_eq!(one_line(text), expected, "{text:?}");
         }

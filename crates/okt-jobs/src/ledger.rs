@@ -2,23 +2,26 @@
 //! dies is paid for again.
 //!
 //! The answer goes to the repository's own database, then the call to the books of the installation: a run that finds an
-//! answer tells its call once more, so none is missing. While one batch is on its way the next one gathers, so a thousand
-//! calls in a second are a few dozen transactions. Each repository has a batch of its own: one whose database is away holds
+//! answer tells its call once more, so none is missing. While one batch is on its way the next one gathers, and where much
+//! is to be written it gathers for a moment more: a thousand calls in a second are a few dozen transactions. Each repository has a batch of its own: one whose database is away holds
 //! up nobody else.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use okt_model::{Error, ModelCall, RepositoryId, Result};
 use okt_store::model_answers::{self, ModelAnswer};
 use okt_store::{Databases, ai_calls};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// What was paid for is worth waiting for a database, or for a repository that is being moved.
 const PATIENCE: Duration = Duration::from_mins(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
+/// From one batch of a place to its next. What a process has in hand when it dies is paid for again, so it is little beside
+/// the time that a call is out.
+const PACE: Duration = Duration::from_millis(20);
 /// Places whose empty batches are kept.
 const LANES: usize = 1_000;
 
@@ -41,11 +44,17 @@ enum Place {
     Books,
 }
 
-/// What waits to be written to one place, and the right to write it.
+/// What waits to be written to one place, and the right to write it, with the moment from which on it may be used.
 #[derive(Default)]
 struct Lane {
     waiting: Mutex<Vec<(Written, oneshot::Sender<Ended>)>>,
-    writing: tokio::sync::Mutex<()>,
+    writing: tokio::sync::Mutex<Option<Instant>>,
+}
+
+impl Lane {
+    fn waiting(&self) -> MutexGuard<'_, Vec<(Written, oneshot::Sender<Ended>)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// How it went, for all who wait for the same batch.
@@ -74,16 +83,22 @@ impl Ledger {
     async fn write_to(&self, databases: &Databases, place: Place, entry: Written) -> Result<()> {
         let lane = self.lane(&place);
         let (done, heard) = oneshot::channel();
-        lane.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((entry, done));
+        lane.waiting().push((entry, done));
         {
-            let _right = lane.writing.lock().await;
+            let mut next = lane.writing.lock().await;
             // Whoever had the right before may have taken ours along.
-            let batch = std::mem::take(&mut *lane.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-            let (batch, done): (Vec<Written>, Vec<_>) = batch.into_iter().unzip();
-            let ended = put_all(databases, &place, &batch).await;
-            for (done, ended) in done.into_iter().zip(ended) {
-                // The other end may have been stopped.
-                let _ = done.send(ended);
+            if !lane.waiting().is_empty() {
+                if let Some(next) = *next {
+                    sleep_until(next).await;
+                }
+                *next = Some(Instant::now() + PACE);
+                let (batch, done): (Vec<Written>, Vec<_>) =
+                    std::mem::take(&mut *lane.waiting()).into_iter().unzip();
+                let ended = put_all(databases, &place, &batch).await;
+                for (done, ended) in done.into_iter().zip(ended) {
+                    // The other end may have been stopped.
+                    let _ = done.send(ended);
+                }
             }
         }
         heard.await.map_err(Error::internal)?.map_err(|error| {

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use okt_extract::{Promptset, Text, extractive};
 use okt_model::{
-    CleanupFacts, ContentHash, Cost, EmbedFacts, Error, Extraction, FactStatus, Result, Source,
+    CleanupFacts, ContentHash, Cost, EmbedFacts, Error, Extraction, FactStatus, NewFact, Result, Source,
     SourceDecomposition, SourceImage, SourceStatus, SourceText, Waiting,
 };
 use okt_queue::{Finished, JobContext, JobError};
@@ -175,8 +175,7 @@ async fn settle(
     let compared = tools.vectors().is_some();
     let made = Made { promptset, status: if compared { FactStatus::New } else { FactStatus::Stable } };
     let count = facts::replace(&mut effect, repository, id, &findings.facts(), keep, made).await?;
-    source_extractions::settle(&mut effect, repository, id, ctx.id(), extraction, failure.as_ref(), count)
-        .await?;
+    source_extractions::settle(&mut effect, repository, id, ctx.id(), extraction, failure.as_ref()).await?;
     if compared {
         effect.push(&EmbedFacts { source: Some(id) }, When::default()).await?;
         // Whatever becomes of that, somebody comes for what it leaves undone.
@@ -189,6 +188,6 @@ async fn settle(
 }
 
 /// Sentences that some fact rests on.
-fn cited(facts: &[okt_model::NewFact]) -> BTreeSet<i32> {
-    facts.iter().flat_map(|fact| fact.sentences.iter().copied()).collect()
+fn cited<'f>(facts: impl Iterator<Item = &'f NewFact>) -> BTreeSet<i32> {
+    facts.flat_map(|fact| fact.sentences.iter().copied()).collect()
 }

@@ -93,8 +93,7 @@ pub async fn list(
     let rows = sqlx::query!(
         "SELECT a.key, a.source_id, a.call_id, a.job_id, a.model, a.operation, a.answer, a.tokens_in, a.tokens_out, a.usd,
                 a.latency_ms, a.retries, a.characters
-           FROM unnest($2::bytea[]) AS n (key)
-           JOIN okt_repository.model_answers a ON a.repository_id = $1 AND a.key = n.key",
+           FROM okt_repository.model_answers a WHERE a.repository_id = $1 AND a.key = ANY ($2)",
         repository.uuid(),
         &keys,
     )

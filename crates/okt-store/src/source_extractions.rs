@@ -17,23 +17,21 @@ pub async fn settle(
     job: JobId,
     extraction: &Extraction,
     failure: Option<&SourceFailure>,
-    facts: i64,
 ) -> Result<bool> {
     let next = if failure.is_some() { SourceStatus::Failed } else { SourceStatus::Processed };
     let extraction = serde_json::to_string(extraction).map_err(Error::internal)?;
     let failure = failure.map(serde_json::to_string).transpose().map_err(Error::internal)?;
     let done = sqlx::query!(
         "UPDATE okt_repository.sources
-            SET status = $4, failure = $5::text::jsonb, extraction = $6::text::jsonb, fact_count = $7, waiting_for = NULL,
+            SET status = $4, failure = $5::text::jsonb, extraction = $6::text::jsonb, waiting_for = NULL,
                 processed_at = CASE WHEN $4 = 'processed' THEN clock_timestamp() ELSE processed_at END
-          WHERE repository_id = $1 AND id = $2 AND job_id = $3 AND status = ANY ($8)",
+          WHERE repository_id = $1 AND id = $2 AND job_id = $3 AND status = ANY ($7)",
         repository.uuid(),
         id.uuid(),
         job.uuid(),
         next.as_str(),
         failure,
         extraction,
-        facts,
         &SourceStatus::before(next),
     );
     Ok(done.execute(conn).await.map_err(from_sqlx)?.rows_affected() == 1)

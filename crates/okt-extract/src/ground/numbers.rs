@@ -12,7 +12,8 @@ const MOST_GROUPS: usize = 6;
 pub fn meanings(text: &str) -> HashSet<String> {
     let mut meanings = HashSet::new();
     for run in runs(text) {
-        for number in run.iter().chain([&joined(&run)]) {
+        let together = (run.len() > 1).then(|| joined(&run));
+        for number in run.iter().chain(&together) {
             let readings = number.readings();
             if readings.is_empty() {
                 meanings.extend(number.groups.iter().map(|group| whole(group)));
@@ -31,7 +32,7 @@ pub fn are_among(text: &str, meanings: &HashSet<String>) -> bool {
         let parts = || number.groups.iter().all(|group| meanings.contains(&whole(group)));
         readings.iter().any(|reading| meanings.contains(reading)) || (readings.is_empty() && parts())
     };
-    runs(text).iter().all(|run| known(&joined(run)) || run.iter().all(known))
+    runs(text).iter().all(|run| run.iter().all(known) || (run.len() > 1 && known(&joined(run))))
 }
 
 /// Groups of digits with single marks between them: `1,200.5`, `12.05.2020`.
@@ -86,6 +87,9 @@ fn before_note(reading: &str) -> Option<String> {
 
 /// The numbers of a text; those that may be the thousands of one number are together.
 fn runs(text: &str) -> Vec<Vec<Number>> {
+    if !text.contains(|c| digit(c).is_some()) {
+        return Vec::new();
+    }
     let chars: Vec<char> = text.chars().collect();
     let mut runs: Vec<Vec<Number>> = Vec::new();
     let mut at = 0;

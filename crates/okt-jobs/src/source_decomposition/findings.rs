@@ -150,7 +150,6 @@ impl Findings {
 
     pub(super) fn extraction(&self, sentences: usize) -> Extraction {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let facts: Vec<NewFact> = self.facts();
         Extraction {
             chunks: self.chunks,
             images: self.images,
@@ -158,7 +157,7 @@ impl Findings {
             failures: self.failures.iter().take(TOLD).cloned().collect(),
             dropped: self.dropped.clone(),
             sentences: count(sentences),
-            cited_sentences: count(cited(&facts).len()),
+            cited_sentences: count(cited(self.facts.values()).len()),
             ..Extraction::default()
         }
     }

@@ -6,7 +6,7 @@ use okt_model::{ContentHash, Error, FactId, FactStatus, ImageId, NewFact, Reposi
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{hash, number};
+use super::hash;
 use crate::counters;
 use crate::error::from_sqlx;
 use crate::fact_merges::{recount, remove_bare};
@@ -32,22 +32,35 @@ pub async fn replace(
     keep: bool,
     made: Made,
 ) -> Result<i64> {
-    let source = number(conn, repository, source).await?;
-    let (added, numbers) = add(conn, repository, source, facts, made).await?;
+    let id = source;
+    let (source, so_far) = counted(conn, repository, id).await?;
+    let before = linked(conn, repository, source, so_far).await?;
+    let (added, numbers) = add(conn, repository, &before, facts, made).await?;
     let added: BTreeSet<i64> = added.into_values().collect();
     let now: BTreeSet<i64> = numbers.values().copied().collect();
-    let replaced: Option<Vec<i64>> = keep.then(|| now.iter().copied().collect());
-    let before = let_go(conn, repository, source, replaced.as_deref()).await?;
+    let replaced: Vec<i64> = before.iter().copied().filter(|no| !keep || now.contains(no)).collect();
+    let_go(conn, repository, source, &replaced).await?;
     link(conn, repository, source, facts, &numbers).await?;
     let gained: Vec<i64> =
         now.iter().copied().filter(|no| !before.contains(no) && !added.contains(no)).collect();
-    let lost: Vec<i64> = before.difference(&now).copied().collect();
+    let lost: Vec<i64> = replaced.into_iter().filter(|no| !now.contains(no)).collect();
     let removed = settle(conn, repository, &gained, &lost).await?;
-    let change = i64::try_from(added.len()).unwrap_or(0) - removed;
+    let change = i64::try_from(added.len()).map_err(Error::internal)? - removed;
     if change != 0 {
         counters::add(conn, repository, COUNTER, change).await?;
     }
-    count(conn, repository, source).await
+    let count = if keep { before.union(&now).count() } else { now.len() };
+    let count = i64::try_from(count).map_err(Error::internal)?;
+    if count != so_far {
+        let told = sqlx::query!(
+            "UPDATE okt_repository.sources SET fact_count = $3 WHERE repository_id = $1 AND id = $2",
+            repository.uuid(),
+            id.uuid(),
+            count,
+        );
+        told.execute(conn).await.map_err(from_sqlx)?;
+    }
+    Ok(count)
 }
 
 /// Takes away what a source says. What no other source says is gone.
@@ -57,9 +70,11 @@ pub async fn forget_source(
     repository: RepositoryId,
     source: SourceId,
 ) -> Result<()> {
-    let source = number(conn, repository, source).await?;
-    hold(conn, repository, source, &[]).await?;
-    let lost: Vec<i64> = let_go(conn, repository, source, None).await?.into_iter().collect();
+    let (source, so_far) = counted(conn, repository, source).await?;
+    let before = linked(conn, repository, source, so_far).await?;
+    hold(conn, repository, &before, &[]).await?;
+    let lost: Vec<i64> = before.into_iter().collect();
+    let_go(conn, repository, source, &lost).await?;
     let removed = settle(conn, repository, &[], &lost).await?;
     if removed != 0 {
         counters::add(conn, repository, COUNTER, -removed).await?;
@@ -72,7 +87,7 @@ pub async fn forget_source(
 async fn add(
     conn: &mut PgConnection,
     repository: RepositoryId,
-    source: i64,
+    before: &BTreeSet<i64>,
     facts: &[NewFact],
     made: Made,
 ) -> Result<(BTreeMap<ContentHash, i64>, BTreeMap<ContentHash, i64>)> {
@@ -85,7 +100,7 @@ async fn add(
             .filter(|fact| !added.contains_key(&fact.hash))
             .map(|fact| fact.hash.0.to_vec())
             .collect();
-        let held = hold(conn, repository, source, &others).await?;
+        let held = hold(conn, repository, before, &others).await?;
         // One that was there when we looked may be gone with its last source by the time that we hold it.
         let number = |hash| held.get(hash).or_else(|| added.get(hash)).copied();
         let numbers = facts.iter().map(|fact| Some((fact.hash, number(&fact.hash)?)));
@@ -107,17 +122,18 @@ async fn insert(
         return Ok(BTreeMap::new());
     }
     let ids: Vec<Uuid> = facts.iter().map(|_| FactId::mint().uuid()).collect();
-    let texts: Vec<String> = facts.iter().map(|fact| fact.text.clone()).collect();
-    let kinds: Vec<String> = facts.iter().map(|fact| fact.kind.as_str().to_owned()).collect();
-    let models: Vec<String> = facts.iter().map(|fact| fact.model.clone()).collect();
+    let texts: Vec<&str> = facts.iter().map(|fact| fact.text.as_str()).collect();
+    let hashes: Vec<&[u8]> = facts.iter().map(|fact| fact.hash.0.as_slice()).collect();
+    let kinds: Vec<&str> = facts.iter().map(|fact| fact.kind.as_str()).collect();
+    let models: Vec<&str> = facts.iter().map(|fact| fact.model.as_str()).collect();
     let rows = sqlx::query_file!(
         "src/sql/insert_facts.sql",
         repository.uuid(),
         &ids,
-        &texts,
-        &facts.iter().map(|fact| fact.hash.0.to_vec()).collect::<Vec<_>>(),
-        &kinds,
-        &models,
+        &texts as &[&str],
+        &hashes as &[&[u8]],
+        &kinds as &[&str],
+        &models as &[&str],
         made.promptset.map(|hash| hash.0.to_vec()),
         made.status.as_str(),
     );
@@ -125,30 +141,33 @@ async fn insert(
     rows.into_iter().map(|row| Ok((hash(&row.content_hash)?, row.no))).collect()
 }
 
-/// Holds the facts with these hashes and those that the source makes, and what stands for them, until the end of the
-/// transaction, in the order of their hashes: the numbers by their hashes. In a statement of its own, so that what comes next
-/// sees them as they are then.
+/// Holds the facts with these numbers and these hashes, and what stands for them, until the end of the transaction, in the
+/// order of their hashes: the numbers by their hashes. In a statement of its own, so that what comes next sees them as they
+/// are then.
 async fn hold(
     conn: &mut PgConnection,
     repository: RepositoryId,
-    source: i64,
-    facts: &[Vec<u8>],
+    numbers: &BTreeSet<i64>,
+    hashes: &[Vec<u8>],
 ) -> Result<BTreeMap<ContentHash, i64>> {
+    if numbers.is_empty() && hashes.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let numbers: Vec<i64> = numbers.iter().copied().collect();
     for _ in 0..5 {
         let rows = sqlx::query!(
             "SELECT f.no, f.content_hash, f.merged_into FROM okt_repository.facts f
               WHERE f.repository_id = $1
-                AND f.no IN (SELECT unnest(ARRAY[o.no, o.merged_into]) FROM okt_repository.fact_sources l
-                               JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = l.fact_no
-                              WHERE l.repository_id = $1 AND l.source_no = $2
+                AND f.no IN (SELECT unnest(ARRAY[o.no, o.merged_into]) FROM unnest($2::bigint[]) AS n (no)
+                               JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = n.no
                               UNION
                              SELECT unnest(ARRAY[o.no, o.merged_into]) FROM unnest($3::bytea[]) AS n (hash)
                                JOIN okt_repository.facts o ON o.repository_id = $1 AND o.content_hash = n.hash)
               ORDER BY f.content_hash
                 FOR UPDATE OF f",
             repository.uuid(),
-            source,
-            facts,
+            &numbers,
+            hashes,
         );
         let rows = rows.fetch_all(&mut *conn).await.map_err(from_sqlx)?;
         let held: BTreeSet<i64> = rows.iter().map(|row| row.no).collect();
@@ -160,33 +179,52 @@ async fn hold(
     Err(Error::Overloaded("the same facts are just being merged"))
 }
 
-/// Removes the links of a source, all or those to these facts; returns the facts that they led to.
-async fn let_go(
+/// The number of a source, and how many facts it makes.
+async fn counted(conn: &mut PgConnection, repository: RepositoryId, source: SourceId) -> Result<(i64, i64)> {
+    let row = sqlx::query!(
+        "SELECT no, fact_count FROM okt_repository.sources WHERE repository_id = $1 AND id = $2",
+        repository.uuid(),
+        source.uuid(),
+    );
+    let row = row.fetch_optional(conn).await.map_err(from_sqlx)?.ok_or(Error::NotFound("source"))?;
+    Ok((row.no, row.fact_count))
+}
+
+/// The facts that a source makes. Nobody changes that but who holds the source, and nobody is asked about a new one: that
+/// takes PostgreSQL longer to plan than to do.
+async fn linked(
     conn: &mut PgConnection,
     repository: RepositoryId,
     source: i64,
-    facts: Option<&[i64]>,
+    so_far: i64,
 ) -> Result<BTreeSet<i64>> {
+    if so_far == 0 {
+        return Ok(BTreeSet::new());
+    }
     let rows = sqlx::query_scalar!(
-        "DELETE FROM okt_repository.fact_sources
-          WHERE repository_id = $1 AND source_no = $2 AND ($3::bigint[] IS NULL OR fact_no = ANY ($3))
-         RETURNING fact_no",
+        "SELECT fact_no FROM okt_repository.fact_sources WHERE repository_id = $1 AND source_no = $2",
         repository.uuid(),
         source,
-        facts,
     );
     Ok(rows.fetch_all(conn).await.map_err(from_sqlx)?.into_iter().collect())
 }
 
-async fn count(conn: &mut PgConnection, repository: RepositoryId, source: i64) -> Result<i64> {
-    sqlx::query_scalar!(
-        r#"SELECT count(*) AS "count!" FROM okt_repository.fact_sources WHERE repository_id = $1 AND source_no = $2"#,
+/// Removes the links of a source to these facts.
+async fn let_go(conn: &mut PgConnection, repository: RepositoryId, source: i64, facts: &[i64]) -> Result<()> {
+    if facts.is_empty() {
+        return Ok(());
+    }
+    sqlx::query!(
+        "DELETE FROM okt_repository.fact_sources
+          WHERE repository_id = $1 AND source_no = $2 AND fact_no = ANY ($3)",
         repository.uuid(),
         source,
+        facts,
     )
-    .fetch_one(conn)
+    .execute(conn)
     .await
-    .map_err(from_sqlx)
+    .map_err(from_sqlx)?;
+    Ok(())
 }
 
 async fn link(
