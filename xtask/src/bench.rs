@@ -4,6 +4,8 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
+use crate::cargo::cargo;
+
 const PROGRAMS: &[&str] =
     &["okt-bench", "okt-bench-queue", "okt-bench-repositories", "okt-bench-pipeline", "okt-bench-vectors"];
 /// What they start.
@@ -11,7 +13,7 @@ const HELPERS: &[&str] = &["okt-test-model"];
 
 pub fn run() -> anyhow::Result<()> {
     // These alone: optimising a whole program is slow, and nobody measures the others.
-    let mut build = Command::new("cargo");
+    let mut build = cargo();
     build.args(["build", "--release", "--locked", "-p", "okt-cli", "-p", "okt-testkit", "--bin", "okt"]);
     build.args(PROGRAMS.iter().chain(HELPERS).flat_map(|program| ["--bin", program]));
     ensure!(build.status().context("can't run cargo")?.success(), "the build failed");

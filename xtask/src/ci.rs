@@ -1,9 +1,10 @@
 //! What every change has to pass. `.ci/run` brings the services; this runs the checks.
 
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
+
+use crate::cargo::cargo;
 
 const STEPS: &[(&str, &[&str])] = &[
     ("formatting", &["fmt", "--all", "--check"]),
@@ -22,7 +23,7 @@ pub fn run() -> anyhow::Result<()> {
     for (name, arguments) in STEPS {
         eprintln!("== {name}");
         let started = Instant::now();
-        let status = Command::new("cargo").args(*arguments).status().context("can't run cargo")?;
+        let status = cargo().args(*arguments).status().context("can't run cargo")?;
         ensure!(status.success(), "{name} failed: cargo {}", arguments.join(" "));
         eprintln!("== {name}: {} s", started.elapsed().as_secs());
     }

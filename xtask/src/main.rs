@@ -1,6 +1,7 @@
 //! Chores of the house: `cargo xtask <chore>`.
 
 mod bench;
+mod cargo;
 mod ci;
 mod floors;
 mod sqlx;

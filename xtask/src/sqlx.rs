@@ -7,6 +7,8 @@ use std::{env, fs};
 
 use anyhow::{Context, bail, ensure};
 
+use crate::cargo::cargo;
+
 /// Crates with checked queries. Their records lie together in the root of the workspace.
 const CRATES: &[&str] = &["okt-store", "okt-queue", "okt-vectors"];
 
@@ -24,7 +26,7 @@ pub fn record(check: bool) -> anyhow::Result<()> {
     // The macros write a record for every query they check while this names a folder. A crate is only checked again
     // when it changed, so its root is touched.
     touch(root)?;
-    let status = Command::new("cargo")
+    let status = cargo()
         .args(["check", "--workspace", "--locked"])
         .env("SQLX_OFFLINE", "false")
         .env("SQLX_OFFLINE_DIR", &fresh)
