@@ -7,7 +7,7 @@
 
 mod groups;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use okt_model::{CleanupFacts, DeduplicateFacts, EmbedFacts, EmbeddingSpace, Progress, Result};
 use okt_queue::{Finished, JobContext, JobError};
@@ -30,17 +30,20 @@ const ROUNDS: u32 = 5;
 /// Until facts and vectors are checked against each other; what comes meanwhile is checked with it.
 pub(crate) const CLEANUP_MS: i64 = 6 * 60 * 60 * 1_000;
 
-/// What came of comparing.
-#[derive(Debug, Default)]
+/// What new facts may be the same as.
+struct Proposed {
+    near: HashMap<Uuid, Vec<Near>>,
+    /// Those of them that can be merged.
+    known: HashMap<Uuid, Comparable>,
+    /// New facts whose vectors are not where they should be.
+    lost: Vec<i64>,
+}
+
+/// What is to become of them.
+#[derive(Default)]
 struct Decided {
     merges: Vec<Merge>,
     contradictions: Vec<NewContradiction>,
-    /// Their vectors are not where they should be.
-    lost: Vec<i64>,
-    /// What was compared with what.
-    groups: Groups,
-    /// Of all that were compared, by their numbers.
-    ids: HashMap<i64, Uuid>,
 }
 
 pub(crate) async fn run(
@@ -71,14 +74,14 @@ pub(crate) async fn run(
                 continue;
             };
             after = last.no;
-            let decided = decide(&ctx, &tools, &space, &vectors, &new).await?;
+            let proposed = propose(&ctx, &tools, &space, &vectors, &new).await?;
             // Vectors that are dropped under our hands would look like lost ones.
             still(&ctx, &tools, &space).await?;
-            let done = apply(&ctx, &space, &vectors, &new, &decided).await?;
+            let decided = decide(&ctx, &space, &vectors, &new, &proposed).await?;
             compared += new.len();
-            merged += done;
+            merged += decided.merges.len();
             refused += decided.contradictions.len();
-            without += decided.lost.len();
+            without += proposed.lost.len();
             let done = u64::try_from(compared).unwrap_or(u64::MAX);
             ctx.progress(Progress { stage: "facts".to_owned(), done, total: None, message: None });
         }
@@ -93,14 +96,14 @@ pub(crate) async fn run(
     effect.commit(Some(output)).await
 }
 
-/// What is to become of new facts. Nothing is changed.
-async fn decide(
+/// The nearest of new facts. Nothing is changed.
+async fn propose(
     ctx: &JobContext,
     tools: &Tools,
     space: &EmbeddingSpace,
     vectors: &Vectors,
     new: &[Comparable],
-) -> Result<Decided, JobError> {
+) -> Result<Proposed, JobError> {
     let (tenant, place) = (Tenant::new(ctx.repository(), ctx.database()), vectors.space(space));
     let ids: Vec<Uuid> = new.iter().map(|fact| fact.id.uuid()).collect();
     let points = vectors.store().find(&tenant, &place, &ids).await.map_err(or_wait)?;
@@ -118,38 +121,73 @@ async fn decide(
     // The store is not asked who may be compared with whom.
     let mut tx = ctx.look().await?;
     let known = fact_merges::list_comparable(&mut tx, ctx.repository(), &ids).await?;
-    let all: Vec<i64> = known.iter().chain(new).map(|fact| fact.no).collect();
-    let groups = Groups::read(&mut tx, ctx.repository(), &all).await?;
     tx.commit().await?;
-    let ids = known.iter().chain(new).map(|fact| (fact.no, fact.id.uuid())).collect();
     let known = known.into_iter().map(|fact| (fact.id.uuid(), fact)).collect();
-    Ok(Decided { lost, ids, ..pair(new, &near, &known, groups) })
+    Ok(Proposed { near, known, lost })
+}
+
+/// Makes one of those that say the same. Decided while all of them are held, because others do so at the same moment.
+async fn decide(
+    ctx: &JobContext,
+    space: &EmbeddingSpace,
+    vectors: &Vectors,
+    new: &[Comparable],
+    proposed: &Proposed,
+) -> Result<Decided, JobError> {
+    let repository = ctx.repository();
+    let ids: BTreeMap<i64, Uuid> =
+        new.iter().chain(proposed.known.values()).map(|fact| (fact.no, fact.id.uuid())).collect();
+    let concerned: Vec<i64> = ids.keys().copied().collect();
+    let mut tx = ctx.step().await?;
+    let open: HashSet<i64> = fact_merges::hold(&mut tx, repository, &concerned).await?.into_iter().collect();
+    let groups = Groups::read(&mut tx, repository, &concerned).await?;
+    let decided = pair(new, proposed, &open, groups);
+    fact_merges::merge(&mut tx, repository, &decided.merges, ctx.id()).await?;
+    fact_contradictions::insert(&mut tx, repository, &decided.contradictions).await?;
+    fact_vectors::mark(&mut tx, repository, &proposed.lost, None).await?;
+    // Those that something near went away from meanwhile are compared once more, and those without a vector when they have
+    // one.
+    let settled = new.iter().filter(|fact| {
+        let mut others = proposed.of(fact);
+        open.contains(&fact.no)
+            && !proposed.lost.contains(&fact.no)
+            && others.all(|(other, _)| open.contains(&other.no))
+    });
+    let settled: Vec<i64> = settled.map(|fact| fact.no).collect();
+    fact_merges::settle(&mut tx, repository, &settled).await?;
+    tx.commit().await?;
+    let gone: Vec<Uuid> = decided.merges.iter().filter_map(|merge| ids.get(&merge.fact).copied()).collect();
+    // What is left behind here is swept up by `cleanup_facts`.
+    let tenant = Tenant::new(repository, ctx.database());
+    vectors.store().remove(&tenant, &vectors.space(space), &gone).await.map_err(or_wait)?;
+    Ok(decided)
+}
+
+impl Proposed {
+    /// What may be the same as a fact, the nearest first.
+    fn of(&self, fact: &Comparable) -> impl Iterator<Item = (&Comparable, f32)> {
+        let near = self.near.get(&fact.id.uuid()).into_iter().flatten();
+        near.filter_map(|near| Some((self.known.get(&near.id)?, near.cosine)))
+    }
 }
 
 /// Each new fact with the nearest that says the same, the oldest facts first.
-fn pair(
-    new: &[Comparable],
-    near: &HashMap<Uuid, Vec<Near>>,
-    known: &HashMap<Uuid, Comparable>,
-    mut groups: Groups,
-) -> Decided {
-    let mut decided = Decided { groups: groups.clone(), ..Decided::default() };
+fn pair(new: &[Comparable], proposed: &Proposed, open: &HashSet<i64>, mut groups: Groups) -> Decided {
+    let mut decided = Decided::default();
     // A fact takes part in one merge only as the one that goes, and not at all as one that others go into then.
     let (mut gone, mut kept) = (HashSet::new(), HashSet::new());
-    for fact in new {
-        let others = near.get(&fact.id.uuid()).into_iter().flatten();
-        let others = others.filter_map(|near| Some((known.get(&near.id)?, near.cosine)));
+    for fact in new.iter().filter(|fact| open.contains(&fact.no)) {
         // Older ones first: who takes in a younger one can't go into an older one any more.
-        let (older, younger): (Vec<_>, Vec<_>) = others
-            .filter(|(other, _)| other.no != fact.no && other.kind == fact.kind)
+        let (older, younger): (Vec<_>, Vec<_>) = proposed
+            .of(fact)
+            .filter(|(other, _)| other.no != fact.no && other.kind == fact.kind && open.contains(&other.no))
             .partition(|(other, _)| other.no < fact.no);
         for (other, cosine) in older.into_iter().chain(younger) {
             let (old, young) = if other.no < fact.no { (other, fact) } else { (fact, other) };
             match groups.compare(old, young) {
                 Verdict::Same => {}
                 Verdict::Judged => continue,
-                Verdict::Differ(difference) => {
-                    let facts = (old.no, young.no);
+                Verdict::Differ { facts, difference } => {
                     decided.contradictions.push(NewContradiction { facts, difference, cosine });
                     continue;
                 }
@@ -167,49 +205,4 @@ fn pair(
         }
     }
     decided
-}
-
-/// Does what was decided, as far as nothing has changed meanwhile; returns how many became a part of another.
-async fn apply(
-    ctx: &JobContext,
-    space: &EmbeddingSpace,
-    vectors: &Vectors,
-    new: &[Comparable],
-    decided: &Decided,
-) -> Result<usize, JobError> {
-    let repository = ctx.repository();
-    let sides: Vec<i64> = decided.merges.iter().flat_map(|merge| [merge.fact, merge.into]).collect();
-    let differing = decided.contradictions.iter().flat_map(|found| [found.facts.0, found.facts.1]);
-    let concerned: BTreeSet<i64> =
-        new.iter().map(|fact| fact.no).chain(sides.iter().copied()).chain(differing).collect();
-    let concerned: Vec<i64> = concerned.into_iter().collect();
-    let mut tx = ctx.step().await?;
-    let open: HashSet<i64> = fact_merges::hold(&mut tx, repository, &concerned).await?.into_iter().collect();
-    // They may have come to stand for more meanwhile, or somebody said that two are not the same.
-    let now = Groups::read(&mut tx, repository, &sides).await?;
-    let judged = decided.groups.is_judged_since(&now);
-    let same = |fact| open.contains(&fact) && decided.groups.is_as_before(&now, fact);
-    let (merges, stale): (Vec<Merge>, Vec<Merge>) =
-        decided.merges.iter().partition(|merge| !judged && same(merge.fact) && same(merge.into));
-    fact_merges::merge(&mut tx, repository, &merges, ctx.id()).await?;
-    let still: Vec<NewContradiction> = decided
-        .contradictions
-        .iter()
-        .filter(|found| open.contains(&found.facts.0) && open.contains(&found.facts.1))
-        .copied()
-        .collect();
-    fact_contradictions::insert(&mut tx, repository, &still).await?;
-    fact_vectors::mark(&mut tx, repository, &decided.lost, None).await?;
-    // Those whose other half went away meanwhile are compared once more, and those without a vector when they have one.
-    let again: HashSet<i64> =
-        stale.iter().flat_map(|merge| [merge.fact, merge.into]).chain(decided.lost.iter().copied()).collect();
-    let settled: Vec<i64> =
-        new.iter().map(|fact| fact.no).filter(|no| open.contains(no) && !again.contains(no)).collect();
-    fact_merges::settle(&mut tx, repository, &settled).await?;
-    tx.commit().await?;
-    let ids: Vec<Uuid> = merges.iter().filter_map(|merge| decided.ids.get(&merge.fact).copied()).collect();
-    // What is left behind here is swept up by `cleanup_facts`.
-    let tenant = Tenant::new(repository, ctx.database());
-    vectors.store().remove(&tenant, &vectors.space(space), &ids).await.map_err(or_wait)?;
-    Ok(merges.len())
 }

@@ -3,8 +3,8 @@
 //!
 //! The answer goes to the repository's own database, then the call to the books of the installation: a run that finds an
 //! answer tells its call once more, so none is missing. While one batch is on its way the next one gathers, and where much
-//! is to be written it gathers for a moment more: a thousand calls in a second are a few dozen transactions. Each repository has a batch of its own: one whose database is away holds
-//! up nobody else.
+//! is to be written it gathers for a moment more: a thousand calls in a second are a few dozen transactions. Each
+//! repository has a batch of its own: one whose database is away holds up nobody else.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,6 +52,16 @@ struct Lane {
 }
 
 impl Lane {
+    /// All that waits.
+    async fn write(&self, databases: &Databases, place: &Place) {
+        let (batch, done): (Vec<Written>, Vec<_>) = std::mem::take(&mut *self.waiting()).into_iter().unzip();
+        let ended = put_all(databases, place, &batch).await;
+        for (done, ended) in done.into_iter().zip(ended) {
+            // The other end may have been stopped.
+            let _ = done.send(ended);
+        }
+    }
+
     fn waiting(&self) -> MutexGuard<'_, Vec<(Written, oneshot::Sender<Ended>)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,26 +92,22 @@ impl Ledger {
 
     async fn write_to(&self, databases: &Databases, place: Place, entry: Written) -> Result<()> {
         let lane = self.lane(&place);
-        let (done, heard) = oneshot::channel();
+        let (done, mut heard) = oneshot::channel();
         lane.waiting().push((entry, done));
-        {
-            let mut next = lane.writing.lock().await;
-            // Whoever had the right before may have taken ours along.
-            if !lane.waiting().is_empty() {
+        let ended = tokio::select! {
+            biased;
+            // Whoever has the right may take ours along; then the right is for those who still need it.
+            ended = &mut heard => ended,
+            mut next = lane.writing.lock() => {
                 if let Some(next) = *next {
                     sleep_until(next).await;
                 }
                 *next = Some(Instant::now() + PACE);
-                let (batch, done): (Vec<Written>, Vec<_>) =
-                    std::mem::take(&mut *lane.waiting()).into_iter().unzip();
-                let ended = put_all(databases, &place, &batch).await;
-                for (done, ended) in done.into_iter().zip(ended) {
-                    // The other end may have been stopped.
-                    let _ = done.send(ended);
-                }
+                lane.write(databases, &place).await;
+                heard.await
             }
-        }
-        heard.await.map_err(Error::internal)?.map_err(|error| {
+        };
+        ended.map_err(Error::internal)?.map_err(|error| {
             if error.retryable() {
                 Error::Unavailable { service: "the database", cause: error.into() }
             } else {

@@ -23,6 +23,9 @@ pub async fn insert(
     repository: RepositoryId,
     found: &[NewContradiction],
 ) -> Result<()> {
+    if found.is_empty() {
+        return Ok(());
+    }
     let (mut facts, mut others) = (Vec::new(), Vec::new());
     let (mut differences, mut cosines) = (Vec::new(), Vec::new());
     for NewContradiction { facts: (one, other), difference, cosine } in found {

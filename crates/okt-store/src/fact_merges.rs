@@ -136,6 +136,9 @@ pub async fn merge(
     merges: &[Merge],
     job: JobId,
 ) -> Result<()> {
+    if merges.is_empty() {
+        return Ok(());
+    }
     let facts: Vec<i64> = merges.iter().map(|merge| merge.fact).collect();
     let into: Vec<i64> = merges.iter().map(|merge| merge.into).collect();
     let cosines: Vec<f32> = merges.iter().map(|merge| merge.cosine).collect();

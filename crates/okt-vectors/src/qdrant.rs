@@ -214,7 +214,7 @@ impl Qdrant {
     async fn find(&self, tenant: &Tenant, space: &Space, ids: &[Uuid]) -> Result<Vec<Point>> {
         let mut all = Vec::new();
         for batch in ids.chunks(space.batch()) {
-            let found = self.these(tenant, space, batch, true).await?;
+            let found = self.retrieve(tenant, space, batch, true).await?;
             all.extend(found.into_iter().filter_map(|point| {
                 Some(Point { id: id_of(tenant, &point.payload)?, vector: vector_of(point)? })
             }));
@@ -225,14 +225,14 @@ impl Qdrant {
     async fn there(&self, tenant: &Tenant, space: &Space, ids: &[Uuid]) -> Result<Vec<Uuid>> {
         let mut all = Vec::new();
         for batch in ids.chunks(IDS) {
-            let found = self.these(tenant, space, batch, false).await?;
+            let found = self.retrieve(tenant, space, batch, false).await?;
             all.extend(found.iter().filter_map(|point| id_of(tenant, &point.payload)));
         }
         Ok(all)
     }
 
-    /// Those of these that are there, whoever's they are said to be.
-    async fn these(
+    /// Those of these that are there.
+    async fn retrieve(
         &self,
         tenant: &Tenant,
         space: &Space,

@@ -8,7 +8,9 @@ use okt_model::{Difference, RepositoryId, Result};
 use okt_store::fact_merges::{self, Comparable, Member};
 use okt_store::{Tx, fact_contradictions};
 
-#[derive(Clone, Debug, Default)]
+/// Of those that a fact stands for, so many are compared word by word: what is said in more ways than that is said all day.
+const COMPARED: usize = 50;
+
 pub(super) struct Groups {
     /// By the number of the fact that stands for them.
     members: HashMap<i64, Vec<Member>>,
@@ -19,7 +21,11 @@ pub(super) struct Groups {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Same,
-    Differ(Difference),
+    /// Of all that would be one, these two.
+    Differ {
+        facts: (i64, i64),
+        difference: Difference,
+    },
     /// Somebody has said that they are not the same.
     Judged,
 }
@@ -38,17 +44,16 @@ impl Groups {
 
     /// All that one stands for with all that the other stands for.
     pub(super) fn compare(&self, one: &Comparable, other: &Comparable) -> Verdict {
-        let pairs = || self.of(one).flat_map(|a| self.of(other).map(move |b| (a, b)));
-        if pairs().any(|((a, _), (b, _))| self.judged.contains(&(a.min(b), a.max(b)))) {
+        let pairs = |most| self.of(one, most).flat_map(move |a| self.of(other, most).map(move |b| (a, b)));
+        if pairs(usize::MAX).any(|((a, _), (b, _))| self.judged.contains(&(a.min(b), a.max(b)))) {
             return Verdict::Judged;
         }
-        let differences = pairs().map(|((_, a), (_, b))| okt_extract::compare(a, b));
-        for sameness in differences {
-            if let Sameness::Differs(difference) = sameness {
-                return Verdict::Differ(difference);
-            }
-        }
-        Verdict::Same
+        let differing =
+            pairs(COMPARED).find_map(|((a, one), (b, other))| match okt_extract::compare(one, other) {
+                Sameness::Same => None,
+                Sameness::Differs(difference) => Some(Verdict::Differ { facts: (a, b), difference }),
+            });
+        differing.unwrap_or(Verdict::Same)
     }
 
     /// From now on it stands for the other, too.
@@ -58,18 +63,9 @@ impl Groups {
         self.members.entry(into.no).or_default().extend(more);
     }
 
-    /// Whether somebody has said meanwhile that two of these are not the same.
-    pub(super) fn is_judged_since(&self, now: &Self) -> bool {
-        !now.judged.is_subset(&self.judged)
-    }
-
-    /// Whether a fact stands for the same ones as before.
-    pub(super) fn is_as_before(&self, now: &Self, fact: i64) -> bool {
-        self.members.get(&fact) == now.members.get(&fact)
-    }
-
-    fn of<'g>(&'g self, fact: &'g Comparable) -> impl Iterator<Item = (i64, &'g str)> {
-        let members = self.members.get(&fact.no).into_iter().flatten();
+    /// A fact, and the first of those that it stands for.
+    fn of<'g>(&'g self, fact: &'g Comparable, most: usize) -> impl Iterator<Item = (i64, &'g str)> {
+        let members = self.members.get(&fact.no).into_iter().flatten().take(most);
         std::iter::once((fact.no, fact.text.as_str()))
             .chain(members.map(|member| (member.no, member.text.as_str())))
     }

@@ -32,15 +32,14 @@ pub async fn replace(
     keep: bool,
     made: Made,
 ) -> Result<i64> {
-    let id = source;
-    let (source, so_far) = counted(conn, repository, id).await?;
-    let before = linked(conn, repository, source, so_far).await?;
+    let (no, so_far) = hold_source(conn, repository, source).await?;
+    let before = linked(conn, repository, no, so_far).await?;
     let (added, numbers) = add(conn, repository, &before, facts, made).await?;
     let added: BTreeSet<i64> = added.into_values().collect();
     let now: BTreeSet<i64> = numbers.values().copied().collect();
     let replaced: Vec<i64> = before.iter().copied().filter(|no| !keep || now.contains(no)).collect();
-    let_go(conn, repository, source, &replaced).await?;
-    link(conn, repository, source, facts, &numbers).await?;
+    let_go(conn, repository, no, &replaced).await?;
+    link(conn, repository, no, facts, &numbers).await?;
     let gained: Vec<i64> =
         now.iter().copied().filter(|no| !before.contains(no) && !added.contains(no)).collect();
     let lost: Vec<i64> = replaced.into_iter().filter(|no| !now.contains(no)).collect();
@@ -52,13 +51,7 @@ pub async fn replace(
     let count = if keep { before.union(&now).count() } else { now.len() };
     let count = i64::try_from(count).map_err(Error::internal)?;
     if count != so_far {
-        let told = sqlx::query!(
-            "UPDATE okt_repository.sources SET fact_count = $3 WHERE repository_id = $1 AND id = $2",
-            repository.uuid(),
-            id.uuid(),
-            count,
-        );
-        told.execute(conn).await.map_err(from_sqlx)?;
+        tell_source(conn, repository, source, count).await?;
     }
     Ok(count)
 }
@@ -70,11 +63,14 @@ pub async fn forget_source(
     repository: RepositoryId,
     source: SourceId,
 ) -> Result<()> {
-    let (source, so_far) = counted(conn, repository, source).await?;
-    let before = linked(conn, repository, source, so_far).await?;
+    let (no, so_far) = hold_source(conn, repository, source).await?;
+    let before = linked(conn, repository, no, so_far).await?;
     hold(conn, repository, &before, &[]).await?;
     let lost: Vec<i64> = before.into_iter().collect();
-    let_go(conn, repository, source, &lost).await?;
+    let_go(conn, repository, no, &lost).await?;
+    if so_far != 0 {
+        tell_source(conn, repository, source, 0).await?;
+    }
     let removed = settle(conn, repository, &[], &lost).await?;
     if removed != 0 {
         counters::add(conn, repository, COUNTER, -removed).await?;
@@ -179,15 +175,38 @@ async fn hold(
     Err(Error::Overloaded("the same facts are just being merged"))
 }
 
-/// The number of a source, and how many facts it makes.
-async fn counted(conn: &mut PgConnection, repository: RepositoryId, source: SourceId) -> Result<(i64, i64)> {
+/// Holds a source until the end of the transaction: its number, and how many facts it makes.
+async fn hold_source(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+) -> Result<(i64, i64)> {
     let row = sqlx::query!(
-        "SELECT no, fact_count FROM okt_repository.sources WHERE repository_id = $1 AND id = $2",
+        "SELECT no, fact_count FROM okt_repository.sources WHERE repository_id = $1 AND id = $2 FOR UPDATE",
         repository.uuid(),
         source.uuid(),
     );
     let row = row.fetch_optional(conn).await.map_err(from_sqlx)?.ok_or(Error::NotFound("source"))?;
     Ok((row.no, row.fact_count))
+}
+
+/// How many facts it makes now.
+async fn tell_source(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+    facts: i64,
+) -> Result<()> {
+    sqlx::query!(
+        "UPDATE okt_repository.sources SET fact_count = $3 WHERE repository_id = $1 AND id = $2",
+        repository.uuid(),
+        source.uuid(),
+        facts,
+    )
+    .execute(conn)
+    .await
+    .map_err(from_sqlx)?;
+    Ok(())
 }
 
 /// The facts that a source makes. Nobody changes that but who holds the source, and nobody is asked about a new one: that

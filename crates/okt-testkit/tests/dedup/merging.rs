@@ -113,6 +113,11 @@ async fn what_contradicts_a_part_of_a_fact_does_not_become_a_part_of_it() {
     let against = fact_contradictions::list(&mut tx, room.repository, kept.no, 10).await.unwrap();
     assert_eq!(against.len(), 1, "it stays visible");
     assert_eq!(against[0].difference.as_str(), "negation");
+    let pair: (i64, i64) = sqlx::query_as("SELECT fact_no, other_no FROM okt_repository.fact_contradictions")
+        .fetch_one(&mut room.connect().await)
+        .await
+        .unwrap();
+    assert_eq!(pair, (room.number_of(OPPOSITE).await, kept.no), "it names the two that differ");
 }
 
 /// Sources come and go after their facts were merged.

@@ -63,7 +63,12 @@ impl Room {
             "SELECT f.text || ': ' || f.source_count || ' of ' || count(l.fact_no) FROM okt_repository.facts f
                LEFT JOIN okt_repository.fact_sources l ON l.repository_id = f.repository_id AND l.fact_no = f.no
               GROUP BY f.repository_id, f.id, f.text, f.source_count
-             HAVING count(l.fact_no) <> f.source_count OR count(l.fact_no) = 0",
+             HAVING count(l.fact_no) <> f.source_count OR count(l.fact_no) = 0
+              UNION ALL
+             SELECT s.id || ' has ' || s.fact_count || ' of ' || count(l.fact_no) FROM okt_repository.sources s
+               LEFT JOIN okt_repository.fact_sources l ON l.repository_id = s.repository_id AND l.source_no = s.no
+              GROUP BY s.repository_id, s.id, s.fact_count
+             HAVING count(l.fact_no) <> s.fact_count",
         )
         .fetch_all(&mut conn)
         .await
