@@ -54,16 +54,14 @@ pub(crate) struct Asker<'a> {
 }
 
 impl<'a> Asker<'a> {
-    /// `limit` is the most that may be spent on the source, `spent` what has been.
     pub(crate) fn new(
         ctx: &'a JobContext,
         tools: &'a Tools,
         source: SourceId,
-        limit: Option<f64>,
-        spent: f64,
+        purse: Purse,
+        budget: Arc<Budget>,
     ) -> Self {
-        let purse = Arc::new(Purse::new(limit, spent));
-        Self { ctx, tools, source, purse, budget: Arc::default(), writing: Mutex::default() }
+        Self { ctx, tools, source, purse: Arc::new(purse), budget, writing: Mutex::default() }
     }
 
     /// The answer of a model as `read` understands it. One that does not fit is complained about once. It may be used when

@@ -186,7 +186,7 @@ fn pair(new: &[Comparable], proposed: &Proposed, open: &HashSet<i64>, mut groups
             let (old, young) = if other.no < fact.no { (other, fact) } else { (fact, other) };
             match groups.compare(old, young) {
                 Verdict::Same => {}
-                Verdict::Judged => continue,
+                Verdict::Apart => continue,
                 Verdict::Differ { facts, difference } => {
                     decided.contradictions.push(NewContradiction { facts, difference, cosine });
                     continue;

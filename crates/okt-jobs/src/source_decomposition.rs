@@ -8,6 +8,7 @@ mod findings;
 mod reading;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use okt_extract::{Promptset, Text, extractive};
 use okt_model::{
@@ -22,9 +23,12 @@ use okt_store::{
     sources,
 };
 
+use tokio::time::Instant;
+
 use self::findings::{Findings, Stopped};
 use self::reading::Reading;
 use crate::Tools;
+use crate::asking::Budget;
 use crate::deduplicate_facts::CLEANUP_MS;
 
 /// Runs of the job after which a part that a model did not answer for is given up.
@@ -36,6 +40,7 @@ struct Work {
     text: SourceText,
     images: Vec<SourceImage>,
     promptset: Promptset,
+    budget: Arc<Budget>,
 }
 
 pub(crate) async fn run(
@@ -60,11 +65,9 @@ pub(crate) async fn run(
     }
     if model == extractive::MODEL {
         let (findings, extraction) = extract(&source, &text);
-        return settle(&ctx, &tools, &source, &findings, &extraction).await;
+        return settle(&ctx, &tools, &source, &findings, &extraction, None).await;
     }
-    let (promptset, with_images) = chosen(&ctx, &tools).await?;
-    let images = if with_images { images } else { Vec::new() };
-    let work = Work { source, text, images, promptset };
+    let work = work(&ctx, &tools, source, text, images).await?;
     let reading = Reading::new(&ctx, &tools, &work).await?;
     let findings = reading.run().await?;
     conclude(&ctx, &tools, &work, model, findings).await
@@ -90,15 +93,26 @@ fn extract(source: &Source, text: &SourceText) -> (Findings, Extraction) {
     (findings, extraction)
 }
 
-/// The instructions that the repository uses, and whether its images are looked at.
-async fn chosen(ctx: &JobContext, tools: &Tools) -> Result<(Promptset, bool)> {
+/// With the instructions that the repository uses, and with the images if it has them looked at.
+async fn work(
+    ctx: &JobContext,
+    tools: &Tools,
+    source: Source,
+    text: SourceText,
+    mut images: Vec<SourceImage>,
+) -> Result<Work> {
     let mut conn = ctx.databases().acquire_system().await?;
+    let now = Instant::now();
     let settings = repository_settings::find(&mut conn, ctx.repository()).await?.unwrap_or_default();
     let used = promptsets::find_used(&mut conn, ctx.repository()).await?;
     conn.done();
     let promptset = Promptset::of(used.as_ref()).map_err(Error::internal)?;
-    let images = &tools.config().providers.decomposition.image_extraction;
-    Ok((promptset, images.is_on(settings.stages.image_extraction)))
+    let looking = &tools.config().providers.decomposition.image_extraction;
+    if !looking.is_on(settings.stages.image_extraction) {
+        images.clear();
+    }
+    let budget = Arc::new(Budget::new(now, settings.monthly_usd.is_some()));
+    Ok(Work { source, text, images, promptset, budget })
 }
 
 /// What the findings mean for the source.
@@ -129,13 +143,12 @@ async fn conclude(
         }
         None => {}
     }
-    note(ctx, source, cost, None).await?;
     let extraction = Extraction {
         model: model.to_owned(),
         promptset_hash: work.promptset.registry_hash().to_string(),
         ..findings.extraction(work.text.sentences.len())
     };
-    settle(ctx, tools, source, &findings, &extraction).await
+    settle(ctx, tools, source, &findings, &extraction, Some(cost)).await
 }
 
 /// All that was ever paid for the source.
@@ -146,6 +159,7 @@ async fn cost(ctx: &JobContext, source: &Source) -> Result<Cost> {
     Ok(cost)
 }
 
+/// What was paid, and why the job does not go on now.
 async fn note(ctx: &JobContext, source: &Source, cost: Cost, why: Option<Waiting>) -> Result<(), JobError> {
     let mut tx = ctx.step().await?;
     source_extractions::note(&mut tx, ctx.repository(), source.id, ctx.id(), cost, why).await?;
@@ -160,6 +174,7 @@ async fn settle(
     source: &Source,
     findings: &Findings,
     extraction: &Extraction,
+    cost: Option<Cost>,
 ) -> Result<Finished, JobError> {
     let (repository, id) = (ctx.repository(), source.id);
     let failure = findings.failure();
@@ -174,13 +189,18 @@ async fn settle(
     // Without vectors there is nothing to compare them by.
     let compared = tools.vectors().is_some();
     let made = Made { promptset, status: if compared { FactStatus::New } else { FactStatus::Stable } };
-    let count = facts::replace(&mut effect, repository, id, &findings.facts(), keep, made).await?;
-    source_extractions::settle(&mut effect, repository, id, ctx.id(), extraction, failure.as_ref()).await?;
+    let failed = failure.as_ref();
+    if !source_extractions::settle(&mut effect, repository, id, ctx.id(), extraction, failed, cost).await? {
+        // Somebody took this run for dead and has said what became of the source.
+        return effect.commit(None).await;
+    }
     if compared {
         effect.push(&EmbedFacts { source: Some(id) }, When::default()).await?;
         // Whatever becomes of that, somebody comes for what it leaves undone.
         effect.push(&CleanupFacts { soon: false }, When { delay_ms: CLEANUP_MS, ..When::default() }).await?;
     }
+    // Last of all: it counts them where every source of the repository is counted, and whoever comes next waits.
+    let count = facts::replace(&mut effect, repository, id, &findings.facts(), keep, made).await?;
     let status = if failure.is_some() { "failed" } else { "processed" };
     let output =
         serde_json::json!({ "status": status, "facts": count, "extraction": extraction, "failure": failure });

@@ -133,7 +133,7 @@ macro_rules! common {
                 self.held.cancel.cancelled().await;
             }
 
-            /// Shown to whoever watches, a few times a second.
+            /// Shown to whoever watches, up to four times a second.
             pub fn progress(&self, progress: Progress) {
                 self.held.say(|words| words.progress = Some(progress));
             }

@@ -15,8 +15,11 @@ use crate::settle::{Settled, settle, settle_each};
 use crate::worker::{RECONNECT, SETTLED, Shared, changed};
 use crate::workers;
 
-/// How often what jobs say of themselves is written down.
+/// How often what jobs say of themselves is written down; less often where many do, up to once in a second.
 const REPORT: Duration = Duration::from_millis(250);
+const REPORT_OF_MANY: Duration = Duration::from_secs(1);
+/// So much of that for each of them.
+const REPORT_OF_ONE: Duration = Duration::from_millis(5);
 /// How long a silent connection is trusted.
 const SILENCE: Duration = Duration::from_secs(20);
 
@@ -120,9 +123,12 @@ impl Shared {
     }
 
     pub(crate) async fn keep_reporting(self: Arc<Self>) {
+        let mut told_of = 0;
         loop {
-            tokio::time::sleep(REPORT).await;
+            let pause = REPORT_OF_ONE.saturating_mul(u32::try_from(told_of).unwrap_or(u32::MAX));
+            tokio::time::sleep(pause.clamp(REPORT, REPORT_OF_MANY)).await;
             let reports = self.reports();
+            told_of = reports.len();
             if reports.is_empty() {
                 continue;
             }

@@ -18,13 +18,13 @@ fn is_transient(error: &sqlx::Error) -> bool {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => true,
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
             // Connection lost, server stopping or starting, too many clients, out of disk or memory, I/O, serialisation,
-            // deadlock, read-only standby, lock or statement timeout.
+            // deadlock, read-only standby, lock or statement timeout, a transaction that did nothing for too long.
             code.starts_with("08")
                 || code.starts_with("53")
                 || code.starts_with("58")
                 || matches!(
                     &*code,
-                    "57P01" | "57P02" | "57P03" | "40001" | "40P01" | "25006" | "55P03" | "57014"
+                    "57P01" | "57P02" | "57P03" | "40001" | "40P01" | "25006" | "25P03" | "55P03" | "57014"
                 )
         }),
         _ => false,

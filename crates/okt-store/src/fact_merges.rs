@@ -171,8 +171,12 @@ pub async fn merge(
 pub async fn settle_old(conn: &mut PgConnection, repository: RepositoryId, age: Duration) -> Result<u64> {
     let done = sqlx::query!(
         "UPDATE okt_repository.facts f SET status = 'stable'
-          WHERE f.repository_id = $1 AND f.status = 'new'
-            AND f.created_at < clock_timestamp() - $2 * interval '1 second'",
+           FROM (SELECT no FROM okt_repository.facts
+                  WHERE repository_id = $1 AND status = 'new'
+                    AND created_at < clock_timestamp() - $2 * interval '1 second'
+                  ORDER BY content_hash
+                    FOR UPDATE) AS n
+          WHERE f.repository_id = $1 AND f.no = n.no",
         repository.uuid(),
         age.as_secs_f64(),
     );
@@ -184,7 +188,11 @@ pub async fn settle_old(conn: &mut PgConnection, repository: RepositoryId, age: 
 pub async fn settle(conn: &mut PgConnection, repository: RepositoryId, facts: &[i64]) -> Result<u64> {
     let done = sqlx::query!(
         "UPDATE okt_repository.facts f SET status = 'stable'
-          WHERE f.repository_id = $1 AND f.no = ANY ($2) AND f.status = 'new'",
+           FROM (SELECT no FROM okt_repository.facts
+                  WHERE repository_id = $1 AND no = ANY ($2) AND status = 'new'
+                  ORDER BY content_hash
+                    FOR UPDATE) AS n
+          WHERE f.repository_id = $1 AND f.no = n.no",
         repository.uuid(),
         facts,
     );

@@ -60,7 +60,7 @@ pub async fn list_embedded(
     Ok(rows.fetch_all(conn).await.map_err(from_sqlx)?.into_iter().map(TextOfFact::from).collect())
 }
 
-/// These have one now; `None` for none in any space.
+/// These have one now; `None` for none in any space. Taken in the order of their hashes, as by everybody.
 #[tracing::instrument(level = "debug", name = "db.fact_vectors.mark", skip_all)]
 pub async fn mark(
     conn: &mut PgConnection,
@@ -70,9 +70,12 @@ pub async fn mark(
 ) -> Result<u64> {
     let done = sqlx::query!(
         "UPDATE okt_repository.facts f SET embedded_in = $3
-           FROM unnest($2::bigint[]) AS n (no)
-          WHERE f.repository_id = $1 AND f.no = n.no AND f.embedded_in IS DISTINCT FROM $3
-            AND f.status IN ('new', 'stable')",
+           FROM (SELECT no FROM okt_repository.facts
+                  WHERE repository_id = $1 AND no = ANY ($2) AND embedded_in IS DISTINCT FROM $3
+                    AND status IN ('new', 'stable')
+                  ORDER BY content_hash
+                    FOR UPDATE) AS n
+          WHERE f.repository_id = $1 AND f.no = n.no",
         repository.uuid(),
         facts,
         space,

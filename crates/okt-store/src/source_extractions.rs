@@ -8,7 +8,8 @@ use sqlx::PgConnection;
 use crate::error::from_sqlx;
 use crate::model_answers::signed;
 
-/// The job has looked for facts: what came of it, and why it failed if it did. False when the source is another job's.
+/// The job has looked for facts: what came of it, why it failed if it did, and all that was paid if anything was. False when
+/// the source is another job's.
 #[tracing::instrument(level = "debug", name = "db.source_extractions.settle", skip_all, fields(source.id = %id))]
 pub async fn settle(
     conn: &mut PgConnection,
@@ -17,6 +18,7 @@ pub async fn settle(
     job: JobId,
     extraction: &Extraction,
     failure: Option<&SourceFailure>,
+    cost: Option<Cost>,
 ) -> Result<bool> {
     let next = if failure.is_some() { SourceStatus::Failed } else { SourceStatus::Processed };
     let extraction = serde_json::to_string(extraction).map_err(Error::internal)?;
@@ -24,6 +26,7 @@ pub async fn settle(
     let done = sqlx::query!(
         "UPDATE okt_repository.sources
             SET status = $4, failure = $5::text::jsonb, extraction = $6::text::jsonb, waiting_for = NULL,
+                tokens_in = coalesce($8, tokens_in), tokens_out = coalesce($9, tokens_out), usd = coalesce($10, usd),
                 processed_at = CASE WHEN $4 = 'processed' THEN clock_timestamp() ELSE processed_at END
           WHERE repository_id = $1 AND id = $2 AND job_id = $3 AND status = ANY ($7)",
         repository.uuid(),
@@ -33,6 +36,9 @@ pub async fn settle(
         failure,
         extraction,
         &SourceStatus::before(next),
+        cost.map(|cost| signed(cost.tokens_in)),
+        cost.map(|cost| signed(cost.tokens_out)),
+        cost.map(|cost| cost.usd),
     );
     Ok(done.execute(conn).await.map_err(from_sqlx)?.rows_affected() == 1)
 }

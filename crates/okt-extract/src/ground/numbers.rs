@@ -179,6 +179,7 @@ fn digit(c: char) -> Option<(char, bool)> {
     let of = |value: u32, raised| char::from_digit(value, 10).map(|value| (value, raised));
     match c {
         '0'..='9' => Some((c, false)),
+        c if c.is_ascii() => None,
         '²' => of(2, true),
         '³' => of(3, true),
         '¹' => of(1, true),

@@ -79,7 +79,7 @@ enum Kind {
 
 impl Kind {
     fn of(c: char) -> Self {
-        if is_unspaced(c) {
+        if !c.is_ascii() && is_unspaced(c) {
             Self::Unspaced
         } else if c.is_alphanumeric() {
             Self::Word

@@ -1,6 +1,6 @@
 //! What may be spent: on a source, and by a repository.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use okt_model::{RepositoryId, Result};
@@ -27,7 +27,8 @@ pub(super) enum Room {
 }
 
 impl Purse {
-    pub(super) const fn new(limit: Option<f64>, spent: f64) -> Self {
+    /// `limit` is the most that may be spent, `spent` what has been.
+    pub(crate) const fn new(limit: Option<f64>, spent: f64) -> Self {
         Self { limit, state: Mutex::new((spent, 0.0)) }
     }
 
@@ -59,24 +60,43 @@ impl Purse {
 }
 
 /// Whether the repository has a budget, as it was a moment ago: where there is none, nothing has to be set aside.
-#[derive(Default)]
-pub(crate) struct Budget(Mutex<Option<(Instant, bool)>>);
+pub(crate) struct Budget(Mutex<(Instant, bool)>);
 
 impl Budget {
-    pub(super) async fn is_set(&self, databases: &Databases, repository: RepositoryId) -> Result<bool> {
-        let known = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((since, set)) = known
-            && since.elapsed() < AGE
-        {
-            return Ok(set);
-        }
-        let mut conn = databases.acquire_system().await?;
-        let settings = repository_settings::find(&mut conn, repository).await?;
-        conn.done();
-        let set = settings.is_some_and(|settings| settings.monthly_usd.is_some());
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), set));
-        Ok(set)
+    /// As it was read at that time.
+    pub(crate) const fn new(at: Instant, set: bool) -> Self {
+        Self(Mutex::new((at, set)))
     }
+
+    pub(super) async fn is_set(&self, databases: &Databases, repository: RepositoryId) -> Result<bool> {
+        let (before, now) = {
+            let mut known = self.known();
+            if known.0.elapsed() < AGE {
+                return Ok(known.1);
+            }
+            // One asks; the others, who hold places of a model, go on with what was known.
+            let now = Instant::now();
+            (std::mem::replace(&mut known.0, now), now)
+        };
+        let set = has_budget(databases, repository).await;
+        let mut known = self.known();
+        if known.0 == now {
+            // Who could not ask leaves it to the next one.
+            *known = set.as_ref().map_or((before, known.1), |set| (now, *set));
+        }
+        set
+    }
+
+    fn known(&self) -> MutexGuard<'_, (Instant, bool)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn has_budget(databases: &Databases, repository: RepositoryId) -> Result<bool> {
+    let mut conn = databases.acquire_system().await?;
+    let settings = repository_settings::find(&mut conn, repository).await?;
+    conn.done();
+    Ok(settings.is_some_and(|settings| settings.monthly_usd.is_some()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Asks a model about all parts of a source, several at once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bytes::BytesMut;
@@ -17,7 +18,7 @@ use okt_store::model_answers::{self, ModelAnswer};
 use super::findings::{Findings, Part};
 use super::{Work, cost};
 use crate::Tools;
-use crate::asking::{Asker, Unanswered};
+use crate::asking::{Asker, Purse, Unanswered};
 use crate::ledger;
 
 /// Parts in a row after which a model is taken to be away.
@@ -93,7 +94,7 @@ impl<'w> Reading<'w> {
         }
         let answered = look_up(ctx, work.source.id, &keys).await?;
         // Now that all that was paid is in the books.
-        let spent = cost(ctx, &work.source).await?.usd;
+        let purse = Purse::new(work.source.max_cost_usd, cost(ctx, &work.source).await?.usd);
         Ok(Self {
             ctx,
             tools,
@@ -101,7 +102,7 @@ impl<'w> Reading<'w> {
             text,
             model,
             viewer,
-            questioner: Asker::new(ctx, tools, work.source.id, work.source.max_cost_usd, spent),
+            questioner: Asker::new(ctx, tools, work.source.id, purse, Arc::clone(&work.budget)),
             parts,
             pictures,
             answered,

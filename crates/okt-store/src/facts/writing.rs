@@ -44,14 +44,14 @@ pub async fn replace(
         now.iter().copied().filter(|no| !before.contains(no) && !added.contains(no)).collect();
     let lost: Vec<i64> = replaced.into_iter().filter(|no| !now.contains(no)).collect();
     let removed = settle(conn, repository, &gained, &lost).await?;
-    let change = i64::try_from(added.len()).map_err(Error::internal)? - removed;
-    if change != 0 {
-        counters::add(conn, repository, COUNTER, change).await?;
-    }
     let count = if keep { before.union(&now).count() } else { now.len() };
     let count = i64::try_from(count).map_err(Error::internal)?;
     if count != so_far {
         tell_source(conn, repository, source, count).await?;
+    }
+    let change = i64::try_from(added.len()).map_err(Error::internal)? - removed;
+    if change != 0 {
+        counters::add(conn, repository, COUNTER, change).await?;
     }
     Ok(count)
 }

@@ -13,6 +13,6 @@ SELECT o.id, o.text, found.difference AS "difference!", found.cosine AS "cosine!
           JOIN okt_repository.facts x ON x.repository_id = $1 AND x.no = c.no
          WHERE coalesce(x.merged_into, x.no) <> $2 AND x.status <> 'rejected'
          ORDER BY coalesce(x.merged_into, x.no), c.cosine DESC) AS found
-  JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = found.no
+  JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = found.no AND o.status <> 'rejected'
  ORDER BY found.cosine DESC, o.no
  LIMIT $3

@@ -138,8 +138,9 @@ impl Room {
         tx.commit().await.unwrap();
     }
 
+    /// The long form of what is planted takes a quarter of an hour.
     pub(crate) async fn settled(&self) {
-        let deadline = Instant::now() + Duration::from_mins(10);
+        let deadline = Instant::now() + Duration::from_mins(30);
         let mut conn = self.connect().await;
         loop {
             let new: Option<String> =
@@ -149,7 +150,7 @@ impl Room {
                     .unwrap();
             let Some(new) = new else { return };
             assert!(Instant::now() < deadline, "never compared: {new}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
@@ -191,15 +192,17 @@ impl Room {
     /// nothing stands for what stands for another.
     pub(crate) async fn check(&self) {
         let wrong: Vec<String> = sqlx::query_scalar(
-            "SELECT f.text || ': ' || f.source_count || ' of ' || counted.sources
+            "WITH says AS (
+                 SELECT f.repository_id, root.no, l.source_no
+                   FROM okt_repository.facts f
+                   JOIN okt_repository.fact_sources l ON l.repository_id = f.repository_id AND l.fact_no = f.no
+                  CROSS JOIN LATERAL (VALUES (f.no), (f.merged_into)) AS root (no)),
+             counted AS (
+                 SELECT repository_id, no, count(DISTINCT source_no) AS sources FROM says GROUP BY repository_id, no)
+             SELECT f.text || ': ' || f.source_count || ' of ' || coalesce(counted.sources, 0)
                FROM okt_repository.facts f
-              CROSS JOIN LATERAL (SELECT count(DISTINCT l.source_no) AS sources
-                                    FROM okt_repository.facts m
-                                    JOIN okt_repository.fact_sources l
-                                      ON l.repository_id = m.repository_id AND l.fact_no = m.no
-                                   WHERE m.repository_id = f.repository_id
-                                     AND (m.no = f.no OR m.merged_into = f.no)) AS counted
-              WHERE counted.sources <> f.source_count OR counted.sources = 0
+               LEFT JOIN counted ON counted.repository_id = f.repository_id AND counted.no = f.no
+              WHERE counted.sources IS NULL OR counted.sources <> f.source_count
               UNION ALL
              SELECT f.text || ' is stood for by a duplicate' FROM okt_repository.facts f
                LEFT JOIN okt_repository.facts r ON r.repository_id = f.repository_id AND r.no = f.merged_into

@@ -255,7 +255,8 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             drop(marked.await);
             let failure =
                 okt_model::SourceFailure::new(okt_model::SourceStage::Decomposition, "x", "y", true);
-            source_extractions::settle(conn, repository, theirs.source, job, &found, Some(&failure)).await
+            source_extractions::settle(conn, repository, theirs.source, job, &found, Some(&failure), None)
+                .await
         })
     }),
     ("source_extractions::note", |conn, repository, theirs| {
