@@ -118,9 +118,9 @@ async fn what_contradicts_a_part_of_a_fact_does_not_become_a_part_of_it() {
         .await
         .unwrap();
     assert_eq!(pair, (room.number_of(OPPOSITE).await, kept.no), "it names the two that differ");
-    let root = room.id_of(OLD).await;
+    let old = room.id_of(OLD).await;
     let (from, next) = (&[FactStatus::Stable][..], FactStatus::Rejected);
-    assert!(facts::mark(&mut tx, room.repository, root, from, next).await.unwrap());
+    assert!(facts::mark(&mut tx, room.repository, old, from, next).await.unwrap());
     let against = fact_contradictions::list(&mut tx, room.repository, kept.no, 10).await.unwrap();
     assert_eq!(against.len(), 0, "what somebody rejected contradicts nobody");
 }
