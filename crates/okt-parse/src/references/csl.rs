@@ -158,9 +158,10 @@ fn plain(title: &str) -> String {
         let name = &name[..name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len())];
         let known =
             matches!(name.to_ascii_lowercase().as_str(), "i" | "b" | "sub" | "sup" | "sc" | "em" | "span");
-        // A tag is short, or it is none.
+        // A tag is short and has no other within it, or it is none.
         let longest = if known { 200 } else { 0 };
-        let end = rest.char_indices().take(longest).find(|(_, c)| *c == '>');
+        let end = rest.char_indices().skip(1).take(longest).find(|(_, c)| matches!(c, '<' | '>'));
+        let end = end.filter(|(_, c)| *c == '>');
         if end.is_none() {
             out.push('<');
         }

@@ -108,15 +108,17 @@ async fn a_job_that_never_yields_gives_its_slot_back() {
     let runs = "SELECT count(*) FROM okt_soak.runs WHERE kind = 'soak_poison'";
     assert!(yard.wait_for(runs, 1, Duration::from_secs(20)).await, "it did not start");
     let started = Instant::now();
-    let next = yard.push(repository, &[Poison { how: Harm::Refuse }]).await.unwrap()[0];
+    yard.push(repository, &[Poison { how: Harm::Refuse }]).await.unwrap();
     yard.push(repository, &[Step { n: 1, step: 1, steps: 1, work_ms: 1 }]).await.unwrap();
     // Other kinds are not held up at all.
     assert!(yard.wait_for("SELECT count(*) FROM okt_soak.effects", 1, Duration::from_secs(2)).await);
-    let behind = format!("SELECT count(*) FROM okt_tasks.jobs WHERE id = '{next}' AND state = 'discarded'");
-    assert!(yard.wait_for(&behind, 1, Duration::from_secs(30)).await, "the slot did not come back");
-    assert!(started.elapsed() <= Duration::from_secs(2 + 10 + 1), "{:?}", started.elapsed());
+    // Whoever gets it: the one behind, or the stubborn one once more, which is tried again after anything up to 5 s.
+    assert!(yard.wait_for(runs, 2, Duration::from_secs(30)).await, "the slot did not come back");
+    let elapsed = started.elapsed();
+    let all = "SELECT job_id::text, at::text, pid FROM okt_soak.runs ORDER BY at";
+    assert!(elapsed <= Duration::from_secs(2 + 10 + 1), "{elapsed:?}, {:?}", yard.rows(all).await);
     let said = format!(
         "SELECT count(*) FROM okt_tasks.jobs WHERE id = '{stubborn}' AND failures -> -1 ->> 'message' LIKE '%limit of 2 s%'"
     );
-    assert_eq!(yard.count(&said).await, 1);
+    assert!(yard.wait_for(&said, 1, Duration::from_secs(5)).await, "nobody hears why");
 }
