@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use okt_auth::RepoScope;
 use okt_config::Chunking;
-use okt_extract::{Promptset, Text, chunks, estimate, fact_question, image_questions};
+use okt_extract::{Promptset, Text, chunks, estimate, fact_questions, image_questions};
 use okt_model::{
     ContentHash, EXTRACTIVE_MODEL, Error, Operation, Result, Source, SourceId, SourceImage, SourceText,
     Usage, UsageFilter, UsageGroup,
@@ -194,8 +194,8 @@ impl Asked {
         let title = source.title.as_deref();
         let sentences = Text::new(&text.text, &text.sentences);
         let cut = chunks(&sentences, chunking.chunk_size, chunking.chunk_overlap);
-        let asked = cut.iter().map(|chunk| {
-            let question = fact_question(promptset, title, &sentences, chunk);
+        let questions = fact_questions(promptset, title, &sentences, &cut);
+        let asked = cut.iter().zip(questions).map(|(chunk, question)| {
             let own = chunk.sentences.clone().map(|no| estimate(sentences.sentence(no))).sum();
             Self {
                 key: question.key(model),

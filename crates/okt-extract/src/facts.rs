@@ -8,7 +8,7 @@ use crate::chunks::{Chunk, Text};
 use crate::ground::Ground;
 use crate::line::shown;
 use crate::promptset::{Phase, Promptset};
-use crate::question::{FACTS, Question};
+use crate::question::{FACTS, Prompt, Question};
 
 /// More of a title is not shown, in characters: it goes out with each chunk.
 pub const LONGEST_TITLE: usize = 300;
@@ -38,11 +38,21 @@ pub struct Extracted {
     pub dropped: Vec<Dropped>,
 }
 
-/// Asks for the facts of a chunk.
+/// Asks for the facts of each chunk.
 ///
 /// Each line of the question begins with words of ours: the title, the context, or the number of a sentence in brackets.
 /// Texts of others have no line breaks left and no numbers in brackets, so none of them can pass for another sentence.
-pub fn fact_question(promptset: &Promptset, title: Option<&str>, text: &Text, chunk: &Chunk) -> Question {
+pub fn fact_questions(
+    promptset: &Promptset,
+    title: Option<&str>,
+    text: &Text,
+    chunks: &[Chunk],
+) -> Vec<Question> {
+    let prompt = Prompt::new(promptset.text(Phase::FactExtraction), &FACTS);
+    chunks.iter().map(|chunk| prompt.ask(asked(title, text, chunk))).collect()
+}
+
+fn asked(title: Option<&str>, text: &Text, chunk: &Chunk) -> String {
     let mut user = titled(title);
     let context: Vec<_> = said(text, chunk.context.clone()).map(|no| shown(text.sentence(no))).collect();
     if !context.is_empty() {
@@ -50,10 +60,10 @@ pub fn fact_question(promptset: &Promptset, title: Option<&str>, text: &Text, ch
     }
     let numbered = said(text, chunk.sentences.clone());
     user.extend(numbered.map(|no| format!("[{no}] {}\n", shown(text.sentence(no)))));
-    Question::new(promptset.text(Phase::FactExtraction), user, &FACTS)
+    user
 }
 
-/// Reads the answer to [`fact_question`]. A fact is believed if it cites a sentence of the chunk, its numbers are in the
+/// Reads the answer to [`fact_questions`]. A fact is believed if it cites a sentence of the chunk, its numbers are in the
 /// text shown, and so are at least half of its content words.
 pub fn read_facts(
     answer: &str,

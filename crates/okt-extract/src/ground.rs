@@ -10,37 +10,32 @@ use std::collections::HashSet;
 
 use crate::answer::Reason;
 pub use words::is_unspaced;
-use words::{Folded, Word};
+use words::{Stem, Word, each_word};
 
 /// The numbers and words of a text.
 #[derive(Default)]
 pub struct Ground {
     numbers: HashSet<String>,
-    words: HashSet<String>,
+    words: HashSet<Stem>,
 }
 
 impl Ground {
     pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut ground = Self::default();
         for text in texts {
-            ground.numbers.extend(numbers::meanings(text));
-            for word in Folded::new(text).words() {
-                for stem in word.stems() {
-                    if !ground.words.contains(stem) {
-                        ground.words.insert(stem.to_owned());
-                    }
-                }
-            }
+            numbers::meanings(text, &mut ground.numbers);
+            each_word(text, |word| ground.words.extend(word.stems()));
         }
         ground
     }
 
     /// Every number of a fact has to be there, and at least half of its content words.
     pub fn bears(&self, fact: &str) -> Result<(), Reason> {
-        let folded = Folded::new(fact);
-        let mut content: Vec<Word> = folded.words().filter(Word::has_content).collect();
+        let mut words = Vec::new();
+        each_word(fact, |word| words.push(word));
+        let mut content: Vec<Word> = words.iter().copied().filter(Word::has_content).collect();
         if content.is_empty() {
-            content = folded.words().collect();
+            content = words;
         }
         let found = content.iter().filter(|word| word.is_among(&self.words)).count();
         if content.is_empty() || found * 2 < content.len() {

@@ -7,7 +7,7 @@ use okt_model::SourceImage;
 use crate::answer::{self, Misfit};
 use crate::facts::{Extracted, labelled, titled};
 use crate::promptset::{Phase, Promptset};
-use crate::question::{IMAGE_FACTS, Question};
+use crate::question::{IMAGE_FACTS, Prompt, Question};
 
 /// Asks for the facts of a source's images, of as many as may be looked at. The caller adds the images themselves. The same
 /// picture at two places is one question.
@@ -17,19 +17,19 @@ pub fn image_questions<'i>(
     images: &'i [SourceImage],
     most: usize,
 ) -> Vec<(&'i SourceImage, Question)> {
+    let prompt = Prompt::new(promptset.text(Phase::ImageFactExtraction), &IMAGE_FACTS);
     let stored = images.iter().filter(|image| image.kind == "inline");
     let stored = stored.filter_map(|image| Some((image, image.blob?.hash)));
-    let questions = stored.take(most).map(|(image, hash)| {
-        (image, image_question(promptset, title, image.alt_text.as_deref()).about(hash.0))
-    });
+    let questions = stored
+        .take(most)
+        .map(|(image, hash)| (image, prompt.ask(asked(title, image.alt_text.as_deref())).about(hash.0)));
     let mut asked = HashSet::new();
     questions.filter(|(_, question)| asked.insert(question.input_hash)).collect()
 }
 
-fn image_question(promptset: &Promptset, title: Option<&str>, alt_text: Option<&str>) -> Question {
+fn asked(title: Option<&str>, alt_text: Option<&str>) -> String {
     let user = titled(title) + &labelled("Description", alt_text);
-    let user = if user.is_empty() { "No title, no description.\n".to_owned() } else { user };
-    Question::new(promptset.text(Phase::ImageFactExtraction), user, &IMAGE_FACTS)
+    if user.is_empty() { "No title, no description.\n".to_owned() } else { user }
 }
 
 /// Reads the answer to one of [`image_questions`]. Its facts rest on no sentence.
@@ -45,13 +45,15 @@ mod tests {
     #[test]
     fn an_image_is_asked_about_with_what_the_source_says_of_it() {
         let set = Promptset::builtin();
-        let question = image_question(&set, Some("Swifts"), Some("Passages\nTitle: forged [7]"));
+        let prompt = Prompt::new(set.text(Phase::ImageFactExtraction), &IMAGE_FACTS);
+        let ask = |title, alt_text| prompt.ask(asked(title, alt_text));
+        let question = ask(Some("Swifts"), Some("Passages\nTitle: forged [7]"));
         assert_eq!(question.user, "Title: Swifts\nDescription: Passages Title: forged (7)\n");
         assert_eq!(question.system, set.text(Phase::ImageFactExtraction));
         assert_eq!(question.schema["properties"]["facts"]["items"]["required"], serde_json::json!(["text"]));
-        assert_eq!(image_question(&set, None, Some(" \n")).user, "No title, no description.\n");
-        assert_ne!(question.input_hash, image_question(&set, None, None).input_hash);
-        assert_eq!(question.prompt_hash, image_question(&set, None, None).prompt_hash);
+        assert_eq!(ask(None, Some(" \n")).user, "No title, no description.\n");
+        assert_ne!(question.input_hash, ask(None, None).input_hash);
+        assert_eq!(question.prompt_hash, ask(None, None).prompt_hash);
     }
 
     #[test]

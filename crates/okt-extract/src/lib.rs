@@ -20,7 +20,7 @@ mod tokens;
 
 pub use answer::{Dropped, Misfit, Reason};
 pub use chunks::{Chunk, Text, chunks};
-pub use facts::{Extracted, Grounded, fact_question, read_facts};
+pub use facts::{Extracted, Grounded, fact_questions, read_facts};
 pub use guard::{Sameness, compare};
 pub use images::{image_questions, read_image_facts};
 pub use promptset::{Phase, Promptset};

@@ -23,18 +23,29 @@ pub struct Question {
     pub input_hash: [u8; 32],
 }
 
-impl Question {
-    pub(crate) fn new(system: &str, user: String, form: &'static Form) -> Self {
-        let mut prompt = Sha256::new();
+/// What is the same for all questions of a phase.
+pub(crate) struct Prompt<'p> {
+    system: &'p str,
+    form: &'static Form,
+    hash: [u8; 32],
+}
+
+impl<'p> Prompt<'p> {
+    pub(crate) fn new(system: &'p str, form: &'static Form) -> Self {
+        let mut hash = Sha256::new();
         for part in [system, form.schema, &MAX_TOKENS.to_string()] {
-            prompt.update(part);
-            prompt.update([0]);
+            hash.update(part);
+            hash.update([0]);
         }
-        Self {
-            system: system.to_owned(),
-            schema: &form.value,
+        Self { system, form, hash: hash.finalize().into() }
+    }
+
+    pub(crate) fn ask(&self, user: String) -> Question {
+        Question {
+            system: self.system.to_owned(),
+            schema: &self.form.value,
             max_tokens: MAX_TOKENS,
-            prompt_hash: prompt.finalize().into(),
+            prompt_hash: self.hash,
             input_hash: Sha256::digest(&user).into(),
             user,
         }

@@ -22,7 +22,6 @@ use okt_store::{
     ai_calls, facts, promptsets, repository_settings, source_extractions, source_images, source_texts,
     sources,
 };
-
 use tokio::time::Instant;
 
 use self::findings::{Findings, Stopped};

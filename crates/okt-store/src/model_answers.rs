@@ -1,11 +1,12 @@
 //! Rows of `okt_repository.model_answers`: what models have answered, by what they were asked.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use okt_model::{
     CallId, CallOutcome, ContentHash, Error, JobId, ModelCall, Operation, RepositoryId, Result, SourceId,
 };
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use crate::error::from_sqlx;
 
@@ -24,6 +25,10 @@ pub async fn insert(
     repository: RepositoryId,
     answers: &[&ModelAnswer],
 ) -> Result<()> {
+    // Each once, and everybody in the same order.
+    let wanted: BTreeSet<Uuid> =
+        answers.iter().map(|answer| answer.call.source.map(SourceId::uuid).unwrap_or_default()).collect();
+    let wanted: Vec<Uuid> = wanted.into_iter().collect();
     let (mut keys, mut sources, mut calls, mut jobs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut models, mut operations, mut texts) = (Vec::new(), Vec::new(), Vec::new());
     let (mut tokens_in, mut tokens_out, mut usd) = (Vec::new(), Vec::new(), Vec::new());
@@ -47,7 +52,11 @@ pub async fn insert(
         characters.push(signed(call.characters));
     }
     sqlx::query!(
-        "WITH there AS (SELECT id FROM okt_repository.sources WHERE repository_id = $1 AND id = ANY ($3) FOR KEY SHARE)
+        // One by one: asked for all at once, PostgreSQL reads every source of the repository as long as it has not counted
+        // them.
+        "WITH there AS (SELECT s.id FROM unnest($15::uuid[]) AS w (id)
+                         CROSS JOIN LATERAL (SELECT o.id FROM okt_repository.sources o
+                                              WHERE o.repository_id = $1 AND o.id = w.id FOR KEY SHARE) s)
          INSERT INTO okt_repository.model_answers AS a
                 (repository_id, key, source_id, call_id, job_id, model, operation, answer, tokens_in, tokens_out, usd,
                  latency_ms, retries, characters)
@@ -75,6 +84,7 @@ pub async fn insert(
         &latencies,
         &retries,
         &characters,
+        &wanted,
     )
     .execute(conn)
     .await

@@ -34,7 +34,11 @@ fn read(answer: &str) -> Result<Extracted, Misfit> {
 
 fn ask(title: Option<&str>, sentences: &[&str], chunk: &Chunk) -> Question {
     let (text, offsets) = kept(sentences);
-    fact_question(&Promptset::builtin(), title, &Text::new(&text, &offsets), chunk)
+    about(&Promptset::builtin(), title, &Text::new(&text, &offsets), chunk)
+}
+
+fn about(promptset: &Promptset, title: Option<&str>, text: &Text, chunk: &Chunk) -> Question {
+    fact_questions(promptset, title, text, std::slice::from_ref(chunk)).remove(0)
 }
 
 fn count(reason: Reason, count: usize) -> Dropped {
@@ -67,7 +71,7 @@ fn hashes_name_the_prompt_and_the_input_apart() {
     assert_eq!(first, ask(None, &HERONS, &chunk(0..3)));
     let (text, offsets) = kept(&HERONS);
     let changed = Promptset::builtin().with([(Phase::FactExtraction, "Other.".to_owned())].into());
-    let changed = fact_question(&changed, None, &Text::new(&text, &offsets), &chunk(0..3));
+    let changed = about(&changed, None, &Text::new(&text, &offsets), &chunk(0..3));
     assert_ne!(changed.prompt_hash, first.prompt_hash);
     assert_eq!(changed.input_hash, first.input_hash);
 }
@@ -102,9 +106,9 @@ fn asking_about_a_long_text_costs_less_than_three_times_its_tokens() {
         article.repeat(20).split_inclusive(". ").map(str::trim).map(String::from).collect();
     let (text, offsets) = kept(&sentences.iter().map(String::as_str).collect::<Vec<_>>());
     let source = Text::new(&text, &offsets);
-    let asked: u64 = chunks(&source, 2_000, 200)
-        .iter()
-        .map(|chunk| fact_question(&Promptset::builtin(), Some("Harbour Bridge to close"), &source, chunk))
+    let cut = chunks(&source, 2_000, 200);
+    let asked: u64 = fact_questions(&Promptset::builtin(), Some("Harbour Bridge to close"), &source, &cut)
+        .into_iter()
         .map(|question| {
             [question.system, question.user, question.schema.to_string()]
                 .map(|part| estimate(&part))

@@ -8,9 +8,8 @@ use std::collections::HashSet;
 /// More groups with spaces between them are a table and no number.
 const MOST_GROUPS: usize = 6;
 
-/// All that the numbers of a text may mean, each as digits with at most one full stop.
-pub fn meanings(text: &str) -> HashSet<String> {
-    let mut meanings = HashSet::new();
+/// Adds all that the numbers of a text may mean, each as digits with at most one full stop.
+pub fn meanings(text: &str, meanings: &mut HashSet<String>) {
     for run in runs(text) {
         let together = (run.len() > 1).then(|| joined(&run));
         for number in run.iter().chain(&together) {
@@ -22,7 +21,6 @@ pub fn meanings(text: &str) -> HashSet<String> {
             meanings.extend(readings);
         }
     }
-    meanings
 }
 
 /// Whether all numbers of a text are among those of another.

@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use okt_extract::{
-    Extracted, Question, Text, chunks, fact_question, image_questions, read_facts, read_image_facts,
+    Extracted, Question, Text, chunks, fact_questions, image_questions, read_facts, read_image_facts,
 };
 use okt_model::{ContentHash, ModelCall, Operation, Progress, Result, SourceFile, SourceId, SourceImage};
 use okt_providers::ai::{self, Model};
@@ -65,12 +65,14 @@ impl<'w> Reading<'w> {
         let model = tools.model(&settings.fact_extraction.model)?;
         let title = work.source.title.as_deref();
         let chunking = &settings.chunking;
-        let parts = chunks(&text, chunking.chunk_size, chunking.chunk_overlap).into_iter().map(|chunk| {
+        let cut = chunks(&text, chunking.chunk_size, chunking.chunk_overlap);
+        let questions = fact_questions(&work.promptset, title, &text, &cut);
+        let parts = cut.into_iter().zip(questions).map(|(chunk, question)| {
             let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
             let (first, last) = (count(chunk.sentences.start), count(chunk.sentences.end.saturating_sub(1)));
             Asked {
                 part: Part::Chunk { no: count(chunk.no), first, last },
-                question: fact_question(&work.promptset, title, &text, &chunk),
+                question,
                 chunk: Some(chunk),
                 image: None,
             }
@@ -93,8 +95,12 @@ impl<'w> Reading<'w> {
             keys.extend(pictures.iter().map(|asked| asked.question.key(viewer.id())));
         }
         let answered = look_up(ctx, work.source.id, &keys).await?;
-        // Now that all that was paid is in the books.
-        let purse = Purse::new(work.source.max_cost_usd, cost(ctx, &work.source).await?.usd);
+        // Now that all that was paid is in the books; without a limit nobody asks for it.
+        let spent = match work.source.max_cost_usd {
+            Some(_) => cost(ctx, &work.source).await?.usd,
+            None => 0.0,
+        };
+        let purse = Purse::new(work.source.max_cost_usd, spent);
         Ok(Self {
             ctx,
             tools,

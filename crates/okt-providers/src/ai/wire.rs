@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::endpoint::Endpoint;
@@ -23,32 +23,69 @@ pub(super) struct Said {
 }
 
 pub(super) fn chat(model: &str, chat: &Chat) -> Bytes {
-    let mut messages = Vec::new();
+    let mut messages = Vec::with_capacity(4);
     if !chat.system.is_empty() {
-        messages.push(json!({ "role": "system", "content": chat.system }));
+        messages.push(Turn { role: "system", content: Content::Text(&chat.system) });
     }
-    messages.push(json!({ "role": "user", "content": content(&chat.user) }));
+    messages.push(Turn { role: "user", content: content(&chat.user) });
     if let Some(again) = &chat.again {
-        messages.push(json!({ "role": "assistant", "content": again.answer }));
-        messages.push(json!({ "role": "user", "content": again.complaint }));
+        messages.push(Turn { role: "assistant", content: Content::Text(&again.answer) });
+        messages.push(Turn { role: "user", content: Content::Text(&again.complaint) });
     }
-    let mut body =
-        json!({ "model": model, "messages": messages, "temperature": 0, "max_tokens": chat.max_tokens });
-    if let Some(schema) = &chat.schema {
-        let wanted = json!({ "name": schema.name, "strict": true, "schema": schema.schema });
-        body["response_format"] = json!({ "type": "json_schema", "json_schema": wanted });
-    }
-    body.to_string().into()
+    let response_format = chat.schema.as_ref().map(|schema| ResponseFormat {
+        kind: "json_schema",
+        json_schema: JsonSchema { name: schema.name, strict: true, schema: schema.schema },
+    });
+    let body = Request { model, messages, temperature: 0, max_tokens: chat.max_tokens, response_format };
+    serde_json::to_vec(&body).expect("texts and numbers can be written").into()
 }
 
 pub(super) fn embed(model: &str, texts: &[String]) -> Bytes {
     json!({ "model": model, "input": texts }).to_string().into()
 }
 
+/// Borrowed, because a question is long and goes out as it is.
+#[derive(Serialize)]
+struct Request<'c> {
+    model: &'c str,
+    messages: Vec<Turn<'c>>,
+    temperature: u8,
+    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<ResponseFormat<'c>>,
+}
+
+#[derive(Serialize)]
+struct Turn<'c> {
+    role: &'static str,
+    content: Content<'c>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'c> {
+    Text(&'c str),
+    Parts(Value),
+}
+
+#[derive(Serialize)]
+struct ResponseFormat<'c> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    json_schema: JsonSchema<'c>,
+}
+
+#[derive(Serialize)]
+struct JsonSchema<'c> {
+    name: &'static str,
+    strict: bool,
+    schema: &'c Value,
+}
+
 /// One text is a text, which every server understands.
-fn content(parts: &[Part]) -> Value {
+fn content(parts: &[Part]) -> Content<'_> {
     if let [Part::Text(text)] = parts {
-        return json!(text);
+        return Content::Text(text);
     }
     let part = |part: &Part| match part {
         Part::Text(text) => json!({ "type": "text", "text": text }),
@@ -57,7 +94,7 @@ fn content(parts: &[Part]) -> Value {
             json!({ "type": "image_url", "image_url": { "url": url } })
         }
     };
-    parts.iter().map(part).collect()
+    Content::Parts(parts.iter().map(part).collect())
 }
 
 /// About how many tokens a model is asked to read.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use okt_extract::{Promptset, Text, chunks, fact_question};
+use okt_extract::{Promptset, Text, chunks, fact_questions};
 use okt_model::{JobId, RepositoryId, SourceDecomposition, SourceId, SourceStatus, SourceText};
 use okt_store::outbox::{self, When};
 use okt_store::sources::{Fetched, NewSource};
@@ -286,8 +286,8 @@ fn text(n: usize) -> SourceText {
 fn body(n: usize) -> String {
     let text = text(n);
     let cut = Text::new(&text.text, &text.sentences);
-    let chunk = &chunks(&cut, 2_000, 200)[0];
-    let question = fact_question(&Promptset::builtin(), None, &cut, chunk);
+    let chunk = &chunks(&cut, 2_000, 200)[..1];
+    let question = &fact_questions(&Promptset::builtin(), None, &cut, chunk)[0];
     json!({
         "model": "m", "temperature": 0, "max_tokens": question.max_tokens,
         "messages": [{"role": "system", "content": question.system}, {"role": "user", "content": question.user}],

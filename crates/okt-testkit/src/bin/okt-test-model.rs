@@ -7,6 +7,10 @@ use std::future::pending;
 use clap::Parser;
 use okt_testkit::llm::{Behaviour, Faults, Latency, ModelServer};
 
+/// In truth a model is somebody else's machine, so it takes little of the one that is measured.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(Parser)]
 struct Cli {
     /// On loopback; 0 for any that is free.
