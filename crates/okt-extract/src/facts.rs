@@ -42,14 +42,14 @@ pub struct Extracted {
 ///
 /// Each line of the question begins with words of ours: the title, the context, or the number of a sentence in brackets.
 /// Texts of others have no line breaks left and no numbers in brackets, so none of them can pass for another sentence.
-pub fn fact_questions(
-    promptset: &Promptset,
-    title: Option<&str>,
-    text: &Text,
-    chunks: &[Chunk],
-) -> Vec<Question> {
+pub fn fact_questions<'q>(
+    promptset: &'q Promptset,
+    title: Option<&'q str>,
+    text: &'q Text,
+    chunks: &'q [Chunk],
+) -> impl Iterator<Item = Question> + 'q {
     let prompt = Prompt::new(promptset.text(Phase::FactExtraction), &FACTS);
-    chunks.iter().map(|chunk| prompt.ask(asked(title, text, chunk))).collect()
+    chunks.iter().map(move |chunk| prompt.ask(asked(title, text, chunk)))
 }
 
 fn asked(title: Option<&str>, text: &Text, chunk: &Chunk) -> String {

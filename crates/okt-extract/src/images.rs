@@ -23,8 +23,8 @@ pub fn image_questions<'i>(
     let questions = stored
         .take(most)
         .map(|(image, hash)| (image, prompt.ask(asked(title, image.alt_text.as_deref())).about(hash.0)));
-    let mut asked = HashSet::new();
-    questions.filter(|(_, question)| asked.insert(question.input_hash)).collect()
+    let mut known = HashSet::new();
+    questions.filter(|(_, question)| known.insert(question.input_hash)).collect()
 }
 
 fn asked(title: Option<&str>, alt_text: Option<&str>) -> String {

@@ -223,6 +223,27 @@ fn values_are_clean_and_not_too_long() {
 }
 
 #[test]
+fn titles_lose_their_tags_and_nothing_else() {
+    for (title, expected) in [
+        ("The <i>Varroa</i> mite", "The Varroa mite"),
+        ("H<sub>2</sub>O at p < 0.05 and x <y> z", "H2O at p < 0.05 and x <y> z"),
+        ("<span class='a'>Bees</span>", "Bees"),
+        ("<i <b>Bees</b>", "<i Bees"),
+        ("Bees <i", "Bees <i"),
+    ] {
+        let list = serde_json::json!([{ "id": "a", "title": title }]).to_string();
+        let row = read(&list, Format::CslJson).unwrap().remove(0).unwrap();
+        assert_eq!(row.title.as_deref(), Some(expected), "{title}");
+    }
+    let long = |length: usize| format!("<span {}>Bees", "x".repeat(length - "<span >".len()));
+    for (length, is_tag) in [(200, true), (201, false)] {
+        let list = serde_json::json!([{ "id": "a", "title": long(length) }]).to_string();
+        let row = read(&list, Format::CslJson).unwrap().remove(0).unwrap();
+        assert_eq!(row.title.as_deref() == Some("Bees"), is_tag, "{length}");
+    }
+}
+
+#[test]
 fn lists_written_to_keep_a_reader_busy_do_not() {
     let mega = 2 * 1024 * 1024;
     let fill = |unit: &str| unit.repeat(mega / unit.len());

@@ -38,7 +38,7 @@ fn ask(title: Option<&str>, sentences: &[&str], chunk: &Chunk) -> Question {
 }
 
 fn about(promptset: &Promptset, title: Option<&str>, text: &Text, chunk: &Chunk) -> Question {
-    fact_questions(promptset, title, text, std::slice::from_ref(chunk)).remove(0)
+    fact_questions(promptset, title, text, std::slice::from_ref(chunk)).next().unwrap()
 }
 
 fn count(reason: Reason, count: usize) -> Dropped {
@@ -108,7 +108,6 @@ fn asking_about_a_long_text_costs_less_than_three_times_its_tokens() {
     let source = Text::new(&text, &offsets);
     let cut = chunks(&source, 2_000, 200);
     let asked: u64 = fact_questions(&Promptset::builtin(), Some("Harbour Bridge to close"), &source, &cut)
-        .into_iter()
         .map(|question| {
             [question.system, question.user, question.schema.to_string()]
                 .map(|part| estimate(&part))

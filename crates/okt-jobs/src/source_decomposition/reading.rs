@@ -66,7 +66,7 @@ impl<'w> Reading<'w> {
         let title = work.source.title.as_deref();
         let chunking = &settings.chunking;
         let cut = chunks(&text, chunking.chunk_size, chunking.chunk_overlap);
-        let questions = fact_questions(&work.promptset, title, &text, &cut);
+        let questions: Vec<Question> = fact_questions(&work.promptset, title, &text, &cut).collect();
         let parts = cut.into_iter().zip(questions).map(|(chunk, question)| {
             let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
             let (first, last) = (count(chunk.sentences.start), count(chunk.sentences.end.saturating_sub(1)));

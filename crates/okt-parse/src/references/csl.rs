@@ -160,7 +160,7 @@ fn plain(title: &str) -> String {
             matches!(name.to_ascii_lowercase().as_str(), "i" | "b" | "sub" | "sup" | "sc" | "em" | "span");
         // A tag is short and has no other within it, or it is none.
         let longest = if known { 200 } else { 0 };
-        let end = rest.char_indices().skip(1).take(longest).find(|(_, c)| matches!(c, '<' | '>'));
+        let end = rest.char_indices().take(longest).skip(1).find(|(_, c)| matches!(c, '<' | '>'));
         let end = end.filter(|(_, c)| *c == '>');
         if end.is_none() {
             out.push('<');

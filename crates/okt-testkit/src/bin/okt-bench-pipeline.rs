@@ -287,7 +287,8 @@ fn body(n: usize) -> String {
     let text = text(n);
     let cut = Text::new(&text.text, &text.sentences);
     let chunk = &chunks(&cut, 2_000, 200)[..1];
-    let question = &fact_questions(&Promptset::builtin(), None, &cut, chunk)[0];
+    let promptset = Promptset::builtin();
+    let question = fact_questions(&promptset, None, &cut, chunk).next().expect("a chunk has a question");
     json!({
         "model": "m", "temperature": 0, "max_tokens": question.max_tokens,
         "messages": [{"role": "system", "content": question.system}, {"role": "user", "content": question.user}],

@@ -108,7 +108,7 @@ async fn a_job_that_never_yields_gives_its_slot_back() {
     let runs = "SELECT count(*) FROM okt_soak.runs WHERE kind = 'soak_poison'";
     assert!(yard.wait_for(runs, 1, Duration::from_secs(20)).await, "it did not start");
     let started = Instant::now();
-    yard.push(repository, &[Poison { how: Harm::Refuse }]).await.unwrap();
+    let next = yard.push(repository, &[Poison { how: Harm::Refuse }]).await.unwrap()[0];
     yard.push(repository, &[Step { n: 1, step: 1, steps: 1, work_ms: 1 }]).await.unwrap();
     // Other kinds are not held up at all.
     assert!(yard.wait_for("SELECT count(*) FROM okt_soak.effects", 1, Duration::from_secs(2)).await);
@@ -121,4 +121,6 @@ async fn a_job_that_never_yields_gives_its_slot_back() {
         "SELECT count(*) FROM okt_tasks.jobs WHERE id = '{stubborn}' AND failures -> -1 ->> 'message' LIKE '%limit of 2 s%'"
     );
     assert!(yard.wait_for(&said, 1, Duration::from_secs(5)).await, "nobody hears why");
+    let behind = format!("SELECT count(*) FROM okt_tasks.jobs WHERE id = '{next}' AND state = 'discarded'");
+    assert!(yard.wait_for(&behind, 1, Duration::from_secs(40)).await, "the one behind never ran");
 }

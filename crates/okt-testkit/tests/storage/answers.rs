@@ -1,0 +1,76 @@
+//! What models answered.
+
+use okt_model::{
+    CallId, CallOutcome, ContentHash, JobId, ModelCall, Operation, RepositoryId, SourceId, content_hash,
+};
+use okt_store::model_answers::{self, ModelAnswer};
+use okt_store::sources::{self, NewSource};
+use okt_store::{Databases, Purpose};
+use okt_testkit::db::TestDatabase;
+
+const SOURCES: usize = 400;
+
+#[tokio::test]
+async fn answers_are_kept_for_the_sources_that_are_there_without_a_look_at_the_others() {
+    let database = TestDatabase::migrated().await;
+    let databases = Databases::open(&database.config(&[]), &[Purpose::Worker]).await.unwrap().remove(0);
+    let repository = RepositoryId::mint();
+    // In one transaction, so that nobody has counted the sources when the plans are made.
+    let mut tx = databases.begin("default", repository).await.unwrap();
+    let mut there = Vec::new();
+    for n in 0..SOURCES {
+        let (id, url) = (SourceId::mint(), format!("https://example.org/{n}"));
+        let new = NewSource { locator: Some(url.clone()), ..NewSource::new(id, JobId::mint(), url) };
+        sources::insert(&mut tx, repository, &new).await.unwrap();
+        there.push(id);
+    }
+    let before = read(&mut tx).await;
+    let mut keys = Vec::new();
+    // More often than PostgreSQL makes a plan for each call of a statement.
+    for round in 0..10 {
+        let answers: Vec<ModelAnswer> = [there[round], there[round + 100], SourceId::mint()]
+            .into_iter()
+            .map(|source| answer(repository, source))
+            .collect();
+        keys.extend(answers.iter().map(|answer| answer.key));
+        let answers: Vec<&ModelAnswer> = answers.iter().collect();
+        model_answers::insert(&mut tx, repository, &answers).await.unwrap();
+    }
+    let rows = read(&mut tx).await - before;
+    assert!(rows <= 40, "twenty sources were meant, and {rows} were read");
+    let kept = model_answers::list(&mut tx, repository, &keys).await.unwrap();
+    assert_eq!(kept.len(), 20, "and none of a source that is not there");
+    let kept = kept.values().map(|answer| answer.call.source);
+    assert!(kept.flatten().all(|source| there.contains(&source)));
+    tx.commit().await.unwrap();
+}
+
+/// How many sources this transaction has read.
+async fn read(conn: &mut okt_store::Connection) -> i64 {
+    let rows = sqlx::query_scalar(
+        "SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables
+          WHERE schemaname = 'okt_repository' AND relname = 'sources'",
+    );
+    rows.fetch_one(conn).await.unwrap()
+}
+
+fn answer(repository: RepositoryId, source: SourceId) -> ModelAnswer {
+    let id = CallId::mint();
+    let call = ModelCall {
+        id,
+        repository,
+        source: Some(source),
+        job: JobId::mint(),
+        operation: Operation::FactExtraction,
+        model: "model".to_owned(),
+        outcome: CallOutcome::Ok,
+        tokens_in: 1,
+        tokens_out: 1,
+        usd: 0.0,
+        latency_ms: 1,
+        retries: 0,
+        characters: 4,
+    };
+    let key: ContentHash = content_hash(&id.uuid().to_string());
+    ModelAnswer { key, answer: "{}".to_owned(), call }
+}
