@@ -118,11 +118,16 @@ test('no goes back to the client as access_denied', async (t) => {
 
 test('the keyboard is enough, and shows where it is', async (t) => {
   const { callback, visit, page, address } = await meet(t)
-  await page.goto(String(address))
+  // The browser moves the focus when it first draws the page, which is after it has loaded it.
+  const open = async () => {
+    await page.goto(String(address))
+    await page.waitForFunction(() => document.hasFocus() && document.activeElement !== document.body)
+  }
+  await open()
   assert.equal((await focused(page)).name, 'E-mail address', 'one can type at once')
   assert.deepEqual(await tabOrder(page), ['E-mail address', 'Password', 'Sign in'])
 
-  await page.goto(String(address))
+  await open()
   await page.keyboard.type(ada.email)
   await page.keyboard.press('Tab')
   await page.keyboard.type(ada.password)
