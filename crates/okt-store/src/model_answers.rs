@@ -25,10 +25,6 @@ pub async fn insert(
     repository: RepositoryId,
     answers: &[&ModelAnswer],
 ) -> Result<()> {
-    // Each once, and everybody in the same order.
-    let wanted: BTreeSet<Uuid> =
-        answers.iter().map(|answer| answer.call.source.map(SourceId::uuid).unwrap_or_default()).collect();
-    let wanted: Vec<Uuid> = wanted.into_iter().collect();
     let (mut keys, mut sources, mut calls, mut jobs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut models, mut operations, mut texts) = (Vec::new(), Vec::new(), Vec::new());
     let (mut tokens_in, mut tokens_out, mut usd) = (Vec::new(), Vec::new(), Vec::new());
@@ -51,6 +47,8 @@ pub async fn insert(
         retries.push(i32::try_from(call.retries).unwrap_or(i32::MAX));
         characters.push(signed(call.characters));
     }
+    // Each once, and everybody in the same order.
+    let wanted: Vec<Uuid> = sources.iter().copied().collect::<BTreeSet<Uuid>>().into_iter().collect();
     sqlx::query!(
         // One by one: asked for all at once, PostgreSQL reads every source of the repository as long as it has not counted
         // them.

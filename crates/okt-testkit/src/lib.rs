@@ -5,6 +5,7 @@
 #![expect(clippy::missing_panics_doc, reason = "a fixture that can't be set up fails its test")]
 
 pub mod accounts;
+pub mod answers;
 pub mod client;
 pub mod cluster;
 pub mod cpu;

@@ -1,16 +1,16 @@
 //! The functions on facts and on what models answered, for `isolation.rs`.
 
 use okt_model::{
-    CallId, CallOutcome, ContentHash, Cost, Difference, Extraction, FactFilter, FactId, FactKind, FactStatus,
-    ImageId, JobId, ModelCall, NewFact, Operation, RepositoryId, SourceId, Waiting, content_hash,
+    ContentHash, Cost, Difference, Extraction, FactFilter, FactId, FactKind, FactStatus, ImageId, JobId,
+    NewFact, RepositoryId, SourceId, Waiting, content_hash,
 };
 use okt_store::fact_contradictions::NewContradiction;
 use okt_store::fact_merges::Merge;
 use okt_store::facts::Made;
-use okt_store::model_answers::ModelAnswer;
 use okt_store::{
     Connection, fact_contradictions, fact_merges, fact_vectors, facts, model_answers, source_extractions,
 };
+use okt_testkit::answers::answer;
 
 use crate::isolation::Call;
 
@@ -28,7 +28,7 @@ pub(crate) async fn plant(
     let planted = ["Bees dance on the comb.", "Varroa mites feed on bees.", "Mites of Varroa feed on bees."];
     let planted = planted.map(fact);
     facts::replace(conn, repository, source, &planted, false, MADE).await.unwrap();
-    model_answers::insert(conn, repository, &[&answer(repository, source)]).await.unwrap();
+    model_answers::insert(conn, repository, &[&answer(repository, source, KEY)]).await.unwrap();
     let found = facts::list(conn, repository, &FactFilter::default(), false, None, 3).await.unwrap();
     // Who plants twice finds the one that stands for another.
     if let [one, other, third] = &found[..] {
@@ -58,25 +58,6 @@ fn fact(text: &str) -> NewFact {
 
 fn apart(one: i64, other: i64) -> NewContradiction {
     NewContradiction { facts: (one, other), difference: Difference::Judged, cosine: 0.97 }
-}
-
-fn answer(repository: RepositoryId, source: SourceId) -> ModelAnswer {
-    let call = ModelCall {
-        id: CallId::mint(),
-        repository,
-        source: Some(source),
-        job: JobId::mint(),
-        operation: Operation::FactExtraction,
-        model: "model".to_owned(),
-        outcome: CallOutcome::Ok,
-        tokens_in: 1,
-        tokens_out: 1,
-        usd: 0.0,
-        latency_ms: 1,
-        retries: 0,
-        characters: 4,
-    };
-    ModelAnswer { key: KEY, answer: "{}".to_owned(), call }
 }
 
 /// Those that write what is one's own, or say nothing of what they did.
@@ -270,7 +251,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("model_answers::insert", |conn, repository, theirs| {
         Box::pin(async move {
-            model_answers::insert(conn, repository, &[&answer(repository, theirs.source)]).await?;
+            model_answers::insert(conn, repository, &[&answer(repository, theirs.source, KEY)]).await?;
             Ok(false)
         })
     }),

@@ -1,11 +1,10 @@
 //! What models answered.
 
-use okt_model::{
-    CallId, CallOutcome, ContentHash, JobId, ModelCall, Operation, RepositoryId, SourceId, content_hash,
-};
+use okt_model::{JobId, RepositoryId, SourceId, content_hash};
 use okt_store::model_answers::{self, ModelAnswer};
 use okt_store::sources::{self, NewSource};
 use okt_store::{Databases, Purpose};
+use okt_testkit::answers::answer;
 use okt_testkit::db::TestDatabase;
 
 const SOURCES: usize = 400;
@@ -30,7 +29,7 @@ async fn answers_are_kept_for_the_sources_that_are_there_without_a_look_at_the_o
     for round in 0..10 {
         let answers: Vec<ModelAnswer> = [there[round], there[round + 100], SourceId::mint()]
             .into_iter()
-            .map(|source| answer(repository, source))
+            .map(|source| answer(repository, source, content_hash(&source.to_string())))
             .collect();
         keys.extend(answers.iter().map(|answer| answer.key));
         let answers: Vec<&ModelAnswer> = answers.iter().collect();
@@ -52,25 +51,4 @@ async fn read(conn: &mut okt_store::Connection) -> i64 {
           WHERE schemaname = 'okt_repository' AND relname = 'sources'",
     );
     rows.fetch_one(conn).await.unwrap()
-}
-
-fn answer(repository: RepositoryId, source: SourceId) -> ModelAnswer {
-    let id = CallId::mint();
-    let call = ModelCall {
-        id,
-        repository,
-        source: Some(source),
-        job: JobId::mint(),
-        operation: Operation::FactExtraction,
-        model: "model".to_owned(),
-        outcome: CallOutcome::Ok,
-        tokens_in: 1,
-        tokens_out: 1,
-        usd: 0.0,
-        latency_ms: 1,
-        retries: 0,
-        characters: 4,
-    };
-    let key: ContentHash = content_hash(&id.uuid().to_string());
-    ModelAnswer { key, answer: "{}".to_owned(), call }
 }
