@@ -165,9 +165,13 @@ pub async fn show(
     State(api): State<Api>,
     repository: Repository,
     Path(path): Path<SourcePath>,
-) -> Result<Json<SourceView>, Problem> {
+) -> Result<Response, Problem> {
     let seen = api.app.find_source(&repository.0, path.source.into()).await?;
-    Ok(Json(SourceView::try_from(seen)?))
+    // It may have megabytes, and others wait for this thread.
+    let written = tokio::task::spawn_blocking(move || {
+        SourceView::try_from(seen).map(|view| Json(view).into_response())
+    });
+    Ok(written.await.map_err(Error::internal)??)
 }
 
 /// Remove a source with everything that only it supports.

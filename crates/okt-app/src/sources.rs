@@ -185,7 +185,9 @@ impl App {
         let indexes: Vec<i32> = wanted.iter().filter_map(|index| i32::try_from(*index).ok()).collect();
         let resting = facts::list_resting(&mut tx, repository, id, &indexes).await?;
         tx.commit().await?;
-        sentences_of(&text, &wanted, &resting)
+        // It may have megabytes, and others wait for this thread.
+        let found = tokio::task::spawn_blocking(move || sentences_of(&text, &wanted, &resting));
+        found.await.map_err(Error::internal)?
     }
 
     /// The original of a source, or an image of it: where it is, and what it is.
@@ -259,12 +261,14 @@ impl App {
 
     /// What [`Self::delete_source`] would take away.
     pub async fn source_contents(&self, scope: &RepoScope, id: SourceId) -> Result<SourceContents> {
-        let seen = self.find_source(scope, id).await?;
-        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-        let facts = facts::count_alone(&mut tx, scope.repository(), id).await?;
+        let repository = scope.repository();
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        let source = sources::find(&mut tx, repository, id).await?.ok_or(Error::NotFound("source"))?;
+        let images = source_images::list(&mut tx, repository, id).await?;
+        let facts = facts::count_alone(&mut tx, repository, id).await?;
         tx.commit().await?;
-        let files = seen.images.iter().filter_map(|image| image.blob).chain(seen.source.body);
-        Ok(SourceContents { facts, images: seen.images.len(), bytes: files.map(|blob| blob.size).sum() })
+        let files = images.iter().filter_map(|image| image.blob).chain(source.body);
+        Ok(SourceContents { facts, images: images.len(), bytes: files.map(|blob| blob.size).sum() })
     }
 
     /// Removes a source with what only it supports.

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use okt_api::Api;
 use okt_app::App;
 use okt_config::{Config, Loaded, Mode};
-use okt_http::{Edge, Served};
+use okt_http::{Edge, Served, Threads};
 use okt_jobs::{Parser, Tools, spaces};
 use okt_queue::Worker;
 use okt_store::{Blobs, Databases, Purpose};
@@ -109,6 +109,8 @@ async fn run(
     let api = Api::new(app, Arc::clone(&edge), telemetry.metrics.clone(), &databases);
     let routes = if role == Role::Worker { okt_api::probes(&api).into_service() } else { service(&api)? };
 
+    let threads = threads(&config, role, first).context("can't start the threads that serve")?;
+    let threads = Arc::new(threads);
     let address = SocketAddr::new(config.server.host, config.server.port);
     let listener = listen(address, "server.host, server.port").await?;
     tracing::info!(address = %listener.local_addr()?, role = role.name(), "listening");
@@ -117,7 +119,8 @@ async fn run(
         let listener = listen(address, "server.metrics_addr").await?;
         tracing::info!(address = %listener.local_addr()?, "listening for metrics");
         let routes = okt_api::metrics_probes(&api).into_service();
-        tasks.spawn(okt_http::serve(listener, routes, Arc::clone(&edge), stop.clone()));
+        let here = Arc::new(Threads::here());
+        tasks.spawn(okt_http::serve(listener, routes, Arc::clone(&edge), stop.clone(), here));
     }
     let tidy = api.clone();
     tasks.spawn(async move { tidy.keep_tidy().await });
@@ -136,7 +139,7 @@ async fn run(
             worker.stop().await;
         }
     };
-    tokio::join!(okt_http::serve(listener, routes, edge, stop.clone()), stopped);
+    tokio::join!(okt_http::serve(listener, routes, edge, stop.clone(), Arc::clone(&threads)), stopped);
     tasks.shutdown().await;
     // Whatever still holds a connection after the drain will not give it back.
     let closing = async {
@@ -147,8 +150,24 @@ async fn run(
     if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
         tracing::warn!("not every database connection could be closed");
     }
+    drop(threads);
     tracing::info!("stopped");
     Ok(())
+}
+
+/// The threads that serve: half as many as there are cores. What a request takes of PostgreSQL is more than it takes of us,
+/// so they keep one on a machine of the same size busy, and leave room for it on this one. And no more than have a few
+/// connections to it each. A worker answers probes and nothing else.
+fn threads(config: &Config, role: Role, databases: &Databases) -> std::io::Result<Threads> {
+    /// For each of them.
+    const CONNECTIONS: u32 = 4;
+    if role == Role::Worker {
+        return Ok(Threads::here());
+    }
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let system = databases.usage().find(|(name, _)| name == config.system_database());
+    let connections = system.map_or(0, |(_, usage)| usage.limit);
+    Threads::start((cores / 2).min(usize::try_from(connections / CONNECTIONS).unwrap_or(1)))
 }
 
 /// Brings the databases up to date and opens the pools of this role.

@@ -14,6 +14,7 @@ mod problem;
 mod rate;
 mod routes;
 mod server;
+mod threads;
 mod upload;
 
 pub use address::{ClientAddress, ServerAddress};
@@ -25,5 +26,6 @@ pub use problem::{Code, Problem, ProblemBody};
 pub use rate::Limit;
 pub use routes::{Gate, Guard, Line, Routes, Served, problem_response};
 pub use server::serve;
+pub use threads::Threads;
 pub use upload::{Part, Upload};
 pub use utoipa_axum::routes as route;

@@ -20,11 +20,19 @@ use tower::ServiceExt;
 use crate::address::ServerAddress;
 use crate::edge::Edge;
 use crate::routes::Served;
+use crate::threads::Threads;
 
 /// Serves until `stop` is cancelled, then drains: readiness refuses at once, requests are still taken for
 /// `server.drain_delay` so that balancers notice, then the listener closes, streams of events end and what runs may
-/// finish within `server.drain_timeout`.
-pub async fn serve(listener: TcpListener, service: Served, edge: Arc<Edge>, stop: CancellationToken) {
+/// finish within `server.drain_timeout`. Connections live in `threads`, which its caller keeps for as long as anything of
+/// theirs may be used, such as a connection to PostgreSQL that was opened there.
+pub async fn serve(
+    listener: TcpListener,
+    service: Served,
+    edge: Arc<Edge>,
+    stop: CancellationToken,
+    threads: Arc<Threads>,
+) {
     let graceful = GracefulShutdown::new();
     let connections = Arc::new(Semaphore::new(edge.server.max_connections));
     let http = builder(&edge.server);
@@ -46,6 +54,14 @@ pub async fn serve(listener: TcpListener, service: Served, edge: Arc<Edge>, stop
             () = &mut drained => break,
             accepted = accepted => accepted,
         };
+        // It was accepted in this runtime and will live in another.
+        let stream = match stream.into_std() {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "can't hand a connection over");
+                continue;
+            }
+        };
         let service = service.0.clone();
         let spoke = Arc::new(AtomicBool::new(false));
         let heard = Arc::clone(&spoke);
@@ -59,11 +75,15 @@ pub async fn serve(listener: TcpListener, service: Served, edge: Arc<Edge>, stop
             }
             service.clone().oneshot(request)
         });
-        let connection = http.serve_connection(TokioIo::new(stream), answer).into_owned();
-        let connection = graceful.watch(connection);
+        let (http, watcher) = (http.clone(), graceful.watcher());
         let silence = edge.server.header_timeout.duration();
-        tokio::spawn(async move {
+        threads.run(async move {
             let _permit = permit;
+            let stream = match TcpStream::from_std(stream) {
+                Ok(stream) => TokioIo::new(stream),
+                Err(error) => return tracing::warn!(%error, "can't serve a connection"),
+            };
+            let connection = watcher.watch(http.serve_connection(stream, answer).into_owned());
             // The library's own limit begins with the first line; until then a connection that says nothing would
             // hold its place for ever.
             let silent = async {

@@ -106,7 +106,7 @@ impl Databases {
             limits.insert(name.clone(), place.database.max_conns.min(share));
         }
         let all = purposes.iter().map(|purpose| Self::of(config, *purpose, &places, &limits));
-        let all = all.collect::<Result<Vec<_>>>()?;
+        let all: Vec<Self> = all.collect();
         // A pool connects when it is first used; what is wrong with it should be heard now.
         for databases in &all {
             for (name, pool) in &*databases.pools {
@@ -121,15 +121,15 @@ impl Databases {
         purpose: Purpose,
         places: &BTreeMap<String, Place>,
         limits: &BTreeMap<String, u32>,
-    ) -> Result<Self> {
+    ) -> Self {
         let (mut pools, mut probes) = (BTreeMap::new(), BTreeMap::new());
         for (name, place) in places {
             let required = [config.system_database(), &config.task.database]
                 .iter()
                 .any(|r| place.names.iter().any(|n| n == r));
-            probes.insert(name.clone(), (pool(&place.database, &place.options, purpose, 1)?, required));
+            probes.insert(name.clone(), (pool(&place.database, &place.options, purpose, 1), required));
             let limit = if purpose == Purpose::Keeper { KEEPER_CONNECTIONS } else { limits[name] };
-            let pool = pool(&place.database, &place.options, purpose, limit)?;
+            let pool = pool(&place.database, &place.options, purpose, limit);
             pools.extend(place.names.iter().map(|alias| (alias.clone(), pool.clone())));
         }
         let holds = |place: &&Place| place.schemas.contains(&Schema::Repository);
@@ -143,7 +143,7 @@ impl Databases {
         let aliases = Arc::new(aliases.collect());
         let (system, tasks) = (config.system_database().into(), config.task.database.as_str().into());
         let (pools, probes) = (Arc::new(pools), Arc::new(Probes::new(probes)));
-        Ok(Self { purpose, pools, system, tasks, homes, aliases, probes })
+        Self { purpose, pools, system, tasks, homes, aliases, probes }
     }
 
     pub const fn purpose(&self) -> Purpose {
@@ -292,7 +292,7 @@ impl Databases {
     }
 }
 
-fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit: u32) -> Result<Pool> {
+fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit: u32) -> Pool {
     let statement_timeout = match purpose {
         Purpose::Api => database.statement_timeout,
         Purpose::Worker | Purpose::Keeper => database.worker_statement_timeout,
@@ -325,7 +325,7 @@ fn pool(database: &Database, options: &PgConnectOptions, purpose: Purpose, limit
         ]),
         Purpose::Api | Purpose::Worker => options,
     };
-    Pool::new(options, SERVICE_ROLE, limit, database.acquire_timeout.duration()).map_err(from_sqlx)
+    Pool::new(options, SERVICE_ROLE, limit, database.acquire_timeout.duration())
 }
 
 /// What tells a database from all others, whatever the address that leads to it.

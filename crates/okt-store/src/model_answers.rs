@@ -51,8 +51,9 @@ pub async fn insert(
     let wanted: Vec<Uuid> = sources.iter().copied().collect::<BTreeSet<Uuid>>().into_iter().collect();
     sqlx::query!(
         // One by one: asked for all at once, PostgreSQL reads every source of the repository as long as it has not counted
-        // them.
-        "WITH there AS (SELECT s.id FROM unnest($15::uuid[]) AS w (id)
+        // them. And by a select of their own, which hides how many they are: else it makes a new plan for every batch of
+        // few, which takes it longer than to keep them.
+        "WITH there AS (SELECT s.id FROM unnest((SELECT $15::uuid[])) AS w (id)
                          CROSS JOIN LATERAL (SELECT o.id FROM okt_repository.sources o
                                               WHERE o.repository_id = $1 AND o.id = w.id FOR KEY SHARE) s)
          INSERT INTO okt_repository.model_answers AS a

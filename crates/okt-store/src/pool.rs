@@ -3,14 +3,21 @@
 //! A connection whose user says that it is done goes straight back. One that is merely dropped may have a transaction
 //! open, an answer half read, or a server that went away: it is tested first, in the background, and closed when it
 //! fails. That test is a round trip; a pool that makes it after every use costs a busy service a third of its time.
+//!
+//! A socket belongs to the runtime that opened it. Used in another, every answer wakes a thread of the first one, which
+//! wakes the one that waits. So whoever asks gets a connection of its own runtime, as long as the limit leaves room for
+//! one; after that any is better than none.
 
 use std::ops::{Deref, DerefMut};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use deadpool::managed::{self, Metrics, Object, PoolError, QueueMode, RecycleResult, TimeoutType, Timeouts};
 use okt_model::Result;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection as _, Executor as _, PgConnection, SqlStr};
+use tokio::runtime::{self, Handle};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use crate::error::from_sqlx;
 
@@ -22,11 +29,11 @@ const LIFETIME: Duration = Duration::from_mins(30);
 
 /// Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Pool(managed::Pool<Opener>);
+pub(crate) struct Pool(Arc<Shared>);
 
 /// A connection of a pool.
 pub struct Pooled {
-    object: Option<Object<Opener>>,
+    out: Option<Out>,
     in_transaction: bool,
     /// Whether it may be left in a state that no test puts right.
     delicate: bool,
@@ -45,38 +52,23 @@ pub struct Usage {
 
 impl Pool {
     /// Connects when it is first used. `role` is worked as where the login could pass row-level security.
-    pub(crate) fn new(
-        options: PgConnectOptions,
-        role: &'static str,
-        limit: u32,
-        patience: Duration,
-    ) -> sqlx::Result<Self> {
-        let timeouts = Timeouts { wait: Some(patience), create: Some(patience), recycle: Some(TEST_TIMEOUT) };
-        managed::Pool::builder(Opener { options, role })
-            .max_size(usize::try_from(limit).unwrap_or(usize::MAX))
-            .runtime(deadpool::Runtime::Tokio1)
-            .timeouts(timeouts)
-            // What was used last is the least likely to be dead, and what is not needed grows old and is closed.
-            .queue_mode(QueueMode::Lifo)
-            .build()
-            .map(Self)
-            .map_err(|error| sqlx::Error::Configuration(error.into()))
+    pub(crate) fn new(options: PgConnectOptions, role: &'static str, limit: u32, patience: Duration) -> Self {
+        Self(Arc::new(Shared {
+            options,
+            role,
+            limit,
+            patience,
+            users: Semaphore::new(usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS)),
+            connections: Mutex::default(),
+        }))
     }
 
     pub(crate) async fn acquire(&self) -> sqlx::Result<Pooled> {
         // For all of it: several connections in a row may turn out to be dead, each after a while.
-        let patience = self.0.timeouts().wait.unwrap_or(TEST_TIMEOUT);
-        let Ok(got) = tokio::time::timeout(patience, self.0.get()).await else {
+        let Ok(out) = timeout(self.0.patience, Out::get(&self.0)).await else {
             return Err(sqlx::Error::PoolTimedOut);
         };
-        match got {
-            Ok(object) => Ok(Pooled { object: Some(object), in_transaction: false, delicate: false }),
-            Err(PoolError::Timeout(TimeoutType::Wait)) => Err(sqlx::Error::PoolTimedOut),
-            Err(PoolError::Timeout(_)) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
-            Err(PoolError::Closed) => Err(sqlx::Error::PoolClosed),
-            Err(PoolError::Backend(error)) => Err(error),
-            Err(error) => Err(sqlx::Error::Configuration(error.into())),
-        }
+        Ok(Pooled { out: Some(out?), in_transaction: false, delicate: false })
     }
 
     pub(crate) async fn begin(&self, statement: SqlStr) -> sqlx::Result<Tx> {
@@ -88,66 +80,56 @@ impl Pool {
 
     /// How it connects, for a connection outside of the pool.
     pub(crate) fn options(&self) -> &PgConnectOptions {
-        &self.0.manager().options
+        &self.0.options
     }
 
     pub(crate) fn usage(&self) -> Usage {
-        let status = self.0.status();
-        let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-        Usage { open: number(status.size), idle: number(status.available), limit: number(status.max_size) }
+        let connections = self.0.connections();
+        let idle = u32::try_from(connections.idle.len()).unwrap_or(u32::MAX);
+        Usage { open: connections.open, idle, limit: self.0.limit }
     }
 
     /// Closes what nobody has needed for a while.
     pub(crate) async fn close_idle(&self) {
-        close(self.0.retain(|_, metrics| metrics.last_used() < IDLE).removed).await;
+        self.0.close(|idle| idle.used.elapsed() >= IDLE).await;
     }
 
     /// Gives out nothing any more. What is still in use is closed when it comes back.
     pub(crate) async fn close(&self) {
-        let idle = self.0.retain(|_, _| false).removed;
-        self.0.close();
-        close(idle).await;
+        self.0.users.close();
+        self.0.close(|_| true).await;
     }
 }
 
 impl Pooled {
     /// Gives the connection back at once. To be called when every answer has been read and no transaction is open.
     pub fn done(mut self) {
-        drop(self.object.take());
+        if let Some(out) = self.out.take() {
+            out.give_back();
+        }
     }
 }
 
 impl Drop for Pooled {
     fn drop(&mut self) {
-        let Some(object) = self.object.take() else { return };
+        let Some(mut out) = self.out.take() else { return };
         if self.delicate {
-            return drop(Object::take(object));
+            return;
         }
-        let (mut untested, in_transaction) = (Untested(Some(object)), self.in_transaction);
+        let in_transaction = self.in_transaction;
         let test = async move {
-            let Some(conn) = untested.0.as_deref_mut() else { return };
             // Either one reads a half-read answer to its end first.
+            let conn = &mut out.connection.conn;
             let answer = async {
                 if in_transaction { conn.execute("ROLLBACK").await.map(drop) } else { conn.ping().await }
             };
-            if matches!(tokio::time::timeout(TEST_TIMEOUT, answer).await, Ok(Ok(()))) {
-                drop(untested.0.take());
+            if matches!(timeout(TEST_TIMEOUT, answer).await, Ok(Ok(()))) {
+                out.give_back();
             }
         };
         // Where there is no runtime, or none any more, the test is dropped and the connection closed.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        if let Ok(runtime) = Handle::try_current() {
             drop(runtime.spawn(test));
-        }
-    }
-}
-
-/// A connection that goes back only when it is taken out; otherwise it is closed, and the server ends what it had begun.
-struct Untested(Option<Object<Opener>>);
-
-impl Drop for Untested {
-    fn drop(&mut self) {
-        if let Some(object) = self.0.take() {
-            drop(Object::take(object));
         }
     }
 }
@@ -156,13 +138,13 @@ impl Deref for Pooled {
     type Target = PgConnection;
 
     fn deref(&self) -> &PgConnection {
-        self.object.as_deref().expect(HELD)
+        &self.out.as_ref().expect(HELD).connection.conn
     }
 }
 
 impl DerefMut for Pooled {
     fn deref_mut(&mut self) -> &mut PgConnection {
-        self.object.as_deref_mut().expect(HELD)
+        &mut self.out.as_mut().expect(HELD).connection.conn
     }
 }
 
@@ -196,32 +178,38 @@ impl DerefMut for Tx {
 /// Only what consumes the guard takes its connection.
 const HELD: &str = "a guard holds its connection";
 
-struct Opener {
+/// What the clones of a pool share.
+struct Shared {
     options: PgConnectOptions,
     role: &'static str,
+    limit: u32,
+    patience: Duration,
+    /// As many as there may be connections; whoever has a permit finds one, or room for one.
+    users: Semaphore,
+    connections: Mutex<Connections>,
 }
 
-impl managed::Manager for Opener {
-    type Type = PgConnection;
-    type Error = sqlx::Error;
-
-    /// In a box of its own: connecting takes kilobytes of state, and who finds a connection should not carry them.
-    async fn create(&self) -> sqlx::Result<PgConnection> {
-        Box::pin(self.connect()).await
-    }
-
-    async fn recycle(&self, conn: &mut PgConnection, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
-        if metrics.age() > LIFETIME {
-            return Err(managed::RecycleError::message("old"));
-        }
-        if metrics.last_used() > FRESH {
-            Box::pin(conn.ping()).await?;
-        }
-        Ok(())
-    }
+#[derive(Default)]
+struct Connections {
+    /// In use, being opened, and idle.
+    open: u32,
+    /// What was used last is last: it is the least likely to be dead, and what is not needed grows old and is closed.
+    idle: Vec<Kept>,
 }
 
-impl Opener {
+struct Kept {
+    conn: PgConnection,
+    /// Where it was opened.
+    runtime: runtime::Id,
+    opened: Instant,
+    used: Instant,
+}
+
+impl Shared {
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn connect(&self) -> sqlx::Result<PgConnection> {
         let mut conn = self.options.connect().await?;
         sqlx::query!(
@@ -233,11 +221,144 @@ impl Opener {
         .await?;
         Ok(conn)
     }
+
+    /// Closes those idle ones of which this is true.
+    async fn close(&self, ripe: impl Fn(&Kept) -> bool) {
+        let closing: Vec<Kept> = {
+            let mut connections = self.connections();
+            let (closing, idle) = std::mem::take(&mut connections.idle).into_iter().partition(ripe);
+            connections.idle = idle;
+            connections.open -= u32::try_from(Vec::len(&closing)).unwrap_or(0);
+            closing
+        };
+        for Kept { conn, .. } in closing {
+            // It is being closed either way; a server that is gone can't be told.
+            drop(timeout(TEST_TIMEOUT, conn.close()).await);
+        }
+    }
 }
 
-async fn close(connections: Vec<PgConnection>) {
-    for conn in connections {
-        // It is being closed either way; a server that is gone can't be told.
-        drop(tokio::time::timeout(TEST_TIMEOUT, conn.close()).await);
+/// A connection in somebody's hands; closed when it is dropped, unless it was given back.
+struct Out {
+    connection: Kept,
+    seat: Seat,
+}
+
+impl Out {
+    async fn get(pool: &Arc<Shared>) -> sqlx::Result<Self> {
+        let mut seat = Seat::take(pool).await?;
+        let runtime = Handle::current().id();
+        while let Some(connection) = seat.find(runtime) {
+            let mut out = Self { connection, seat };
+            if out.is_alive().await {
+                return Ok(out);
+            }
+            seat = out.close();
+        }
+        // In a box of its own: connecting takes kilobytes of state, and who finds a connection should not carry them.
+        match Box::pin(pool.connect()).await {
+            Ok(conn) => {
+                let (opened, used) = (Instant::now(), Instant::now());
+                Ok(Self { connection: Kept { conn, runtime, opened, used }, seat })
+            }
+            // The server may have no more to give, and another runtime one to lend.
+            Err(error) => {
+                seat.count_out();
+                while let Some(connection) = seat.borrow() {
+                    let mut out = Self { connection, seat };
+                    if out.is_alive().await {
+                        return Ok(out);
+                    }
+                    seat = out.close();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn is_alive(&mut self) -> bool {
+        let Kept { conn, opened, used, .. } = &mut self.connection;
+        if opened.elapsed() > LIFETIME {
+            return false;
+        }
+        used.elapsed() <= FRESH || matches!(timeout(TEST_TIMEOUT, Box::pin(conn.ping())).await, Ok(Ok(())))
+    }
+
+    fn give_back(self) {
+        let Self { mut connection, mut seat } = self;
+        connection.used = Instant::now();
+        seat.give_back(connection);
+    }
+
+    /// Keeps the seat, for another one.
+    fn close(self) -> Seat {
+        let Self { connection, mut seat } = self;
+        drop(connection);
+        seat.count_out();
+        seat
+    }
+}
+
+/// A seat among the users of a pool; given back when it is dropped.
+struct Seat {
+    pool: Arc<Shared>,
+    /// Whether a connection of this seat is among the open ones.
+    counted: bool,
+}
+
+impl Seat {
+    async fn take(pool: &Arc<Shared>) -> sqlx::Result<Self> {
+        pool.users.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?.forget();
+        Ok(Self { pool: Arc::clone(pool), counted: false })
+    }
+
+    /// An idle connection: one of this runtime, or any if no other may be opened. Without one there is room for another.
+    fn find(&mut self, runtime: runtime::Id) -> Option<Kept> {
+        let mut connections = self.pool.connections();
+        let own = connections.idle.iter().rposition(|kept| kept.runtime == runtime);
+        let kept = match own {
+            Some(at) => Some(connections.idle.remove(at)),
+            None if connections.open < self.pool.limit => {
+                connections.open += 1;
+                None
+            }
+            None => {
+                debug_assert!(
+                    !connections.idle.is_empty(),
+                    "who has a seat finds a connection, or room for one"
+                );
+                connections.idle.pop()
+            }
+        };
+        self.counted = true;
+        kept
+    }
+
+    /// An idle connection of whatever runtime.
+    fn borrow(&mut self) -> Option<Kept> {
+        let kept = self.pool.connections().idle.pop();
+        self.counted = kept.is_some();
+        kept
+    }
+
+    fn give_back(&mut self, kept: Kept) {
+        let mut connections = self.pool.connections();
+        if !self.pool.users.is_closed() {
+            self.counted = false;
+            connections.idle.push(kept);
+        }
+    }
+
+    fn count_out(&mut self) {
+        if std::mem::take(&mut self.counted) {
+            self.pool.connections().open -= 1;
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.count_out();
+        self.pool.users.add_permits(1);
     }
 }

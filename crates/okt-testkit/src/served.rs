@@ -6,7 +6,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 use okt_api::Api;
 use okt_app::App;
 use okt_config::Config;
-use okt_http::{Edge, Served};
+use okt_http::{Edge, Served, Threads};
 use okt_store::{Blobs, Databases, Purpose};
 use okt_vectors::Vectors;
 use tokio::net::TcpListener;
@@ -72,7 +72,8 @@ impl TestService {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let stop = CancellationToken::new();
-        let served = Mutex::new(Some(tokio::spawn(okt_http::serve(listener, service, edge, stop.clone()))));
+        let served = okt_http::serve(listener, service, edge, stop.clone(), Arc::new(Threads::here()));
+        let served = Mutex::new(Some(tokio::spawn(served)));
         let app = api.app.clone();
         let hearing = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
         hearing.spawn(async move { app.hear_of_jobs().await });

@@ -41,6 +41,8 @@ async fn answers_are_kept_for_the_sources_that_are_there_without_a_look_at_the_o
     assert_eq!(kept.len(), 20, "and none of a source that is not there");
     let kept = kept.values().map(|answer| answer.call.source);
     assert!(kept.flatten().all(|source| there.contains(&source)));
+    let plans = plans_of_inserts(&mut tx).await;
+    assert!(plans <= 5, "ten batches of one kind took {plans} plans of their own");
     tx.commit().await.unwrap();
 }
 
@@ -51,4 +53,12 @@ async fn read(conn: &mut okt_store::Connection) -> i64 {
           WHERE schemaname = 'okt_repository' AND relname = 'sources'",
     );
     rows.fetch_one(conn).await.unwrap()
+}
+
+/// How often this connection made a plan for one batch of answers alone.
+async fn plans_of_inserts(conn: &mut okt_store::Connection) -> i64 {
+    let plans = sqlx::query_scalar(
+        "SELECT custom_plans FROM pg_prepared_statements WHERE statement LIKE 'WITH there AS%'",
+    );
+    plans.fetch_one(conn).await.unwrap()
 }

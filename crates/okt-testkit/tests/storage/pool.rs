@@ -10,6 +10,7 @@ use okt_testkit::db::TestDatabase;
 use sqlx::PgConnection;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 const URL: &str = "SVC__DATABASES__DEFAULT__URL";
@@ -57,6 +58,8 @@ async fn assert_all_are_clean(databases: &Databases, watcher: &mut PgConnection)
     for conn in held {
         conn.done();
     }
+    let (_, usage) = databases.usage().next().unwrap();
+    assert_eq!(usage.open, usage.idle, "nobody holds any");
 }
 
 /// How many of the service's own connections are running a statement with this in it.
@@ -370,10 +373,118 @@ async fn a_server_that_goes_silent_is_given_up_in_time_however_many_connections_
     assert_all_are_clean(&databases, &mut watcher).await;
 }
 
+/// A socket that was opened in another runtime wakes a thread there for every answer.
+#[tokio::test]
+async fn who_asks_gets_a_connection_of_its_own_runtime_while_there_is_room_and_any_after_that() {
+    let database = TestDatabase::migrated().await;
+    let databases = open(&database, "2").await;
+    let elsewhere = Elsewhere::start();
+    let mut conn = databases.acquire_system().await.unwrap();
+    let here = pid(&mut conn).await;
+    conn.done();
+    let there = elsewhere.pids(&databases, 1).await[0];
+    assert_ne!(here, there, "there was room for another");
+
+    for _ in 0..3 {
+        let mut conn = databases.acquire_system().await.unwrap();
+        assert_eq!(pid(&mut conn).await, here);
+        conn.done();
+        assert_eq!(elsewhere.pids(&databases, 1).await, [there]);
+    }
+    let both = elsewhere.pids(&databases, 2).await;
+    assert_eq!(both, [there, here], "none may be opened, and one lies idle");
+    assert_within_the_limit(&databases);
+    assert_all_are_clean(&databases, &mut database.connect().await).await;
+}
+
+#[tokio::test]
+async fn a_server_without_room_for_another_connection_is_used_by_what_there_is() {
+    let database = TestDatabase::migrated().await;
+    let mut watcher = database.connect().await;
+    let proxy = Proxy::before(&database).await;
+    let config = database.config(&[(URL, &proxy.url), (MAX_CONNS, "3"), (ACQUIRE_TIMEOUT, "10s")]);
+    let databases = Databases::open(&config, &[Purpose::Api]).await.unwrap().remove(0);
+    let mut conn = databases.acquire_system().await.unwrap();
+    let here = pid(&mut conn).await;
+    conn.done();
+    proxy.full.send_replace(true);
+    assert_eq!(Elsewhere::start().pids(&databases, 1).await, [here]);
+    assert_eq!(databases.usage().next().unwrap().1.open, 1);
+
+    let held = databases.acquire_system().await.unwrap();
+    assert!(databases.acquire_system().await.err().unwrap().retryable(), "there is none to lend");
+    assert_eq!(databases.usage().next().unwrap().1.open, 1);
+    held.done();
+    proxy.full.send_replace(false);
+    assert_all_are_clean(&databases, &mut watcher).await;
+}
+
+#[tokio::test]
+async fn a_pool_that_is_closed_gives_out_nothing_and_closes_what_comes_back() {
+    let database = TestDatabase::migrated().await;
+    let databases = open(&database, "2").await;
+    let (first, second) =
+        (databases.acquire_system().await.unwrap(), databases.begin_system().await.unwrap());
+    let waits = tokio::spawn({
+        let databases = databases.clone();
+        async move { databases.acquire_system().await.map(drop) }
+    });
+    tokio::task::yield_now().await;
+    databases.close().await;
+    assert!(waits.await.unwrap().is_err(), "who waits is told at once");
+    assert!(databases.acquire_system().await.is_err());
+    first.done();
+    drop(second);
+    let mut watcher = database.connect().await;
+    let started = Instant::now();
+    while connected(&mut watcher).await > 0 {
+        assert!(started.elapsed() < Duration::from_secs(10), "what came back is still open");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(databases.usage().next().unwrap().1.open, 0);
+}
+
+/// Another runtime, on a thread of its own.
+struct Elsewhere(Option<Runtime>);
+
+impl Elsewhere {
+    fn start() -> Self {
+        Self(Some(Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()))
+    }
+
+    /// Of so many connections that somebody there holds at once.
+    async fn pids(&self, databases: &Databases, count: usize) -> Vec<i32> {
+        let databases = databases.clone();
+        let asked = self.0.as_ref().unwrap().spawn(async move {
+            let (mut held, mut pids) = (Vec::new(), Vec::new());
+            for _ in 0..count {
+                let mut conn = databases.acquire_system().await.unwrap();
+                pids.push(pid(&mut conn).await);
+                held.push(conn);
+            }
+            for conn in held {
+                conn.done();
+            }
+            pids
+        });
+        asked.await.unwrap()
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 /// Stands between the service and PostgreSQL, and can stop passing anything on without closing anything.
 struct Proxy {
     url: String,
     silent: watch::Sender<bool>,
+    /// Whether it takes no new connection.
+    full: watch::Sender<bool>,
 }
 
 impl Proxy {
@@ -384,9 +495,13 @@ impl Proxy {
         url.set_host(Some("127.0.0.1")).unwrap();
         url.set_port(Some(listener.local_addr().unwrap().port())).unwrap();
         let (silent, heard) = watch::channel(false);
+        let (full, is_full) = watch::channel(false);
         tokio::spawn(async move {
             loop {
                 let (near, _) = listener.accept().await.unwrap();
+                if *is_full.borrow() {
+                    continue;
+                }
                 #[expect(clippy::disallowed_methods, reason = "a proxy before PostgreSQL")]
                 let far = TcpStream::connect(&server).await.unwrap();
                 let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
@@ -394,7 +509,7 @@ impl Proxy {
                 tokio::spawn(pass_on(far_in, near_out, heard.clone()));
             }
         });
-        Self { url: url.into(), silent }
+        Self { url: url.into(), silent, full }
     }
 }
 
