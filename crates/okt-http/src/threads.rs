@@ -1,9 +1,9 @@
 //! The threads that serve connections, each with a runtime of its own.
 //!
-//! A request waits for PostgreSQL at least twice. Threads that share a runtime wake each other for every answer, which takes
-//! about as long as everything else that we do for it. A connection stays where it was put, and so do the connections to
-//! PostgreSQL that its requests use; the pool sees to that. The price: a handler that computes for long holds up its
-//! neighbours, so what takes more than a millisecond belongs into `spawn_blocking`.
+//! A request waits for PostgreSQL at least twice. Threads that share a runtime wake each other for every answer, which was a
+//! fifth of what the service took for a request. A connection stays where it was put, and so do, as long as there is room,
+//! the connections to PostgreSQL that its requests use; the pool sees to that. The price: a handler that computes for long
+//! holds up its neighbours, so what may take more than a few milliseconds belongs into `spawn_blocking`.
 
 use std::future::Future;
 use std::io;
@@ -12,7 +12,7 @@ use std::sync::{Arc, mpsc};
 use tokio::runtime::{Builder, Handle};
 use tokio_util::sync::CancellationToken;
 
-/// Ends when it is dropped, and whatever still runs on its threads with it.
+/// Threads of its own end when it is dropped, and whatever still runs on them with them.
 pub struct Threads {
     threads: Vec<Thread>,
     end: CancellationToken,

@@ -91,11 +91,11 @@ fn a_route_without_a_guard_does_not_compile() {
 
     // Nor can a router of one's own be served in place of the table.
     let table = "pub async fn serve(r: Routes<G>, e: std::sync::Arc<Edge>) {
-        okt_http::serve(todo!(), r.into_service(), e, todo!()).await
+        okt_http::serve(todo!(), r.into_service(), e, todo!(), todo!()).await
     }";
     compile(table).unwrap();
     let router = "pub async fn serve(r: axum::Router, e: std::sync::Arc<Edge>) {
-        okt_http::serve(todo!(), r, e, todo!()).await
+        okt_http::serve(todo!(), r, e, todo!(), todo!()).await
     }";
     let error = compile(router).unwrap_err();
     assert!(error.contains("expected `Served`, found `Router"), "{error}");

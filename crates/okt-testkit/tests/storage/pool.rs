@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use okt_model::RepositoryId;
+use okt_model::{RepositoryId, Result};
 use okt_store::{Databases, Purpose, counters, from_sqlx};
 use okt_testkit::db::TestDatabase;
 use sqlx::PgConnection;
@@ -382,16 +382,16 @@ async fn who_asks_gets_a_connection_of_its_own_runtime_while_there_is_room_and_a
     let mut conn = databases.acquire_system().await.unwrap();
     let here = pid(&mut conn).await;
     conn.done();
-    let there = elsewhere.pids(&databases, 1).await[0];
+    let there = elsewhere.pids(&databases, 1).await.unwrap()[0];
     assert_ne!(here, there, "there was room for another");
 
     for _ in 0..3 {
         let mut conn = databases.acquire_system().await.unwrap();
         assert_eq!(pid(&mut conn).await, here);
         conn.done();
-        assert_eq!(elsewhere.pids(&databases, 1).await, [there]);
+        assert_eq!(elsewhere.pids(&databases, 1).await.unwrap(), [there]);
     }
-    let both = elsewhere.pids(&databases, 2).await;
+    let both = elsewhere.pids(&databases, 2).await.unwrap();
     assert_eq!(both, [there, here], "none may be opened, and one lies idle");
     assert_within_the_limit(&databases);
     assert_all_are_clean(&databases, &mut database.connect().await).await;
@@ -408,13 +408,20 @@ async fn a_server_without_room_for_another_connection_is_used_by_what_there_is()
     let here = pid(&mut conn).await;
     conn.done();
     proxy.full.send_replace(true);
-    assert_eq!(Elsewhere::start().pids(&databases, 1).await, [here]);
+    let elsewhere = Elsewhere::start();
+    assert_eq!(elsewhere.pids(&databases, 1).await.unwrap(), [here]);
     assert_eq!(databases.usage().next().unwrap().1.open, 1);
 
     let held = databases.acquire_system().await.unwrap();
     assert!(databases.acquire_system().await.err().unwrap().retryable(), "there is none to lend");
     assert_eq!(databases.usage().next().unwrap().1.open, 1);
     held.done();
+
+    // Nor is one lent that died meanwhile.
+    terminate(&mut watcher, here).await;
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    assert!(elsewhere.pids(&databases, 1).await.unwrap_err().retryable());
+    assert_eq!(databases.usage().next().unwrap().1.open, 0);
     proxy.full.send_replace(false);
     assert_all_are_clean(&databases, &mut watcher).await;
 }
@@ -453,19 +460,19 @@ impl Elsewhere {
     }
 
     /// Of so many connections that somebody there holds at once.
-    async fn pids(&self, databases: &Databases, count: usize) -> Vec<i32> {
+    async fn pids(&self, databases: &Databases, count: usize) -> Result<Vec<i32>> {
         let databases = databases.clone();
         let asked = self.0.as_ref().unwrap().spawn(async move {
             let (mut held, mut pids) = (Vec::new(), Vec::new());
             for _ in 0..count {
-                let mut conn = databases.acquire_system().await.unwrap();
+                let mut conn = databases.acquire_system().await?;
                 pids.push(pid(&mut conn).await);
                 held.push(conn);
             }
             for conn in held {
                 conn.done();
             }
-            pids
+            Ok(pids)
         });
         asked.await.unwrap()
     }
