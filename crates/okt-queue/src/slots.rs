@@ -53,7 +53,8 @@ impl Slots {
             let got = claimed.get(kind.as_str()).copied().unwrap_or(0);
             slot.taken += got;
             slot.hungry = i64::from(got) >= *asked;
-            at_once |= slot.hungry && slot.taken < slot.limit;
+            // Whoever came meanwhile may have been passed over for one whose turn was before theirs.
+            at_once |= slot.hungry && (slot.taken < slot.limit || slot.newcomer && !slot.express);
         }
         at_once
     }
@@ -119,5 +120,23 @@ impl Slots {
 
     fn kinds(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Slot>> {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_while_the_last_place_goes_to_another_is_offered_the_one_for_newcomers_at_once() {
+        let slots = Slots::new(&BTreeMap::from([("k".to_owned(), 1)]));
+        assert!(slots.offer("k"));
+        assert!(slots.crowded().is_empty(), "there is an ordinary place");
+        let (asked, claimed) = (slots.free(), BTreeMap::from([("k", 1)]));
+        assert!(slots.take(&asked, &claimed), "the one who came may still wait");
+        assert_eq!(slots.crowded(), ["k"]);
+        assert!(slots.crowded().is_empty(), "it is offered once");
+        slots.give_back("k");
+        assert!(!slots.take(&asked, &claimed), "nobody has come since");
     }
 }
