@@ -23,6 +23,13 @@ struct Slot {
     hungry: bool,
 }
 
+impl Slot {
+    /// Whether somebody may have come who finds every place taken but the one for newcomers.
+    const fn is_crowded(&self) -> bool {
+        self.newcomer && self.hungry && self.taken >= self.limit && !self.express
+    }
+}
+
 pub(crate) struct Slots {
     kinds: Mutex<BTreeMap<String, Slot>>,
     freed: Notify,
@@ -54,7 +61,7 @@ impl Slots {
             slot.taken += got;
             slot.hungry = i64::from(got) >= *asked;
             // Whoever came meanwhile may have been passed over for one whose turn was before theirs.
-            at_once |= slot.hungry && (slot.taken < slot.limit || slot.newcomer && !slot.express);
+            at_once |= slot.hungry && slot.taken < slot.limit || slot.is_crowded();
         }
         at_once
     }
@@ -62,8 +69,7 @@ impl Slots {
     /// Kinds of which more wait than there are places, with the one for newcomers free and perhaps somebody for it.
     pub(crate) fn crowded(&self) -> Vec<String> {
         let mut kinds = self.kinds();
-        let crowded = |slot: &Slot| slot.newcomer && slot.hungry && slot.taken >= slot.limit && !slot.express;
-        let crowded = kinds.iter_mut().filter(|(_, slot)| crowded(slot));
+        let crowded = kinds.iter_mut().filter(|(_, slot)| slot.is_crowded());
         let offered = crowded.map(|(kind, slot)| {
             slot.newcomer = false;
             kind.clone()

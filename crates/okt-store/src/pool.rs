@@ -249,53 +249,51 @@ impl Out {
         let mut seat = Seat::take(pool).await?;
         let runtime = Handle::current().id();
         while let Some(connection) = seat.find(runtime) {
-            let mut out = Self { connection, seat };
-            if out.is_alive().await {
-                return Ok(out);
+            match Self::test(connection, seat).await {
+                Ok(out) => return Ok(out),
+                Err(left) => seat = left,
             }
-            seat = out.close();
         }
         // In a box of its own: connecting takes kilobytes of state, and who finds a connection should not carry them.
         match Box::pin(pool.connect()).await {
             Ok(conn) => {
-                let (opened, used) = (Instant::now(), Instant::now());
-                Ok(Self { connection: Kept { conn, runtime, opened, used }, seat })
+                let now = Instant::now();
+                Ok(Self { connection: Kept { conn, runtime, opened: now, used: now }, seat })
             }
             // The server may have no more to give, and another runtime one to lend.
             Err(error) => {
                 seat.count_out();
                 while let Some(connection) = seat.borrow() {
-                    let mut out = Self { connection, seat };
-                    if out.is_alive().await {
-                        return Ok(out);
+                    match Self::test(connection, seat).await {
+                        Ok(out) => return Ok(out),
+                        Err(left) => seat = left,
                     }
-                    seat = out.close();
                 }
                 Err(error)
             }
         }
     }
 
-    async fn is_alive(&mut self) -> bool {
-        let Kept { conn, opened, used, .. } = &mut self.connection;
-        if opened.elapsed() > LIFETIME {
-            return false;
+    /// The connection if it is alive; else it is closed, and the seat is left for another one.
+    async fn test(connection: Kept, seat: Seat) -> std::result::Result<Self, Seat> {
+        let mut out = Self { connection, seat };
+        let Kept { conn, opened, used, .. } = &mut out.connection;
+        let alive = opened.elapsed() <= LIFETIME
+            && (used.elapsed() <= FRESH
+                || matches!(timeout(TEST_TIMEOUT, Box::pin(conn.ping())).await, Ok(Ok(()))));
+        if alive {
+            return Ok(out);
         }
-        used.elapsed() <= FRESH || matches!(timeout(TEST_TIMEOUT, Box::pin(conn.ping())).await, Ok(Ok(())))
+        let Self { connection, mut seat } = out;
+        drop(connection);
+        seat.count_out();
+        Err(seat)
     }
 
     fn give_back(self) {
         let Self { mut connection, mut seat } = self;
         connection.used = Instant::now();
         seat.give_back(connection);
-    }
-
-    /// Keeps the seat, for another one.
-    fn close(self) -> Seat {
-        let Self { connection, mut seat } = self;
-        drop(connection);
-        seat.count_out();
-        seat
     }
 }
 
