@@ -25,9 +25,9 @@ lint:
 fmt:
     cargo fmt --all
 
-# Check that no crate uses a floor above its own
-floors:
-    cargo xtask floors
+# Check that no crate uses a layer above its own
+layers:
+    cargo xtask layers
 
 # Write the generated files anew; look at the difference before committing it
 bless *args: services
@@ -46,6 +46,11 @@ contract *args: services
 oauth-clients *args: services
     cargo build --workspace
     scripts/oauth-clients {{ args }}
+
+# Make clients from the OpenAPI document, and let each make its first calls
+api-clients *args: services
+    cargo build --workspace
+    scripts/api-clients {{ args }}
 
 # Everything that must hold before a change is accepted
 ci:

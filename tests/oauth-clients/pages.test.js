@@ -85,7 +85,7 @@ test('the decision names the app, where it is, who one is and what it could do',
     ada.email,
     'See everything that you can see',
     'Add and change facts',
-    'Nobody has checked this app.',
+    'This app is not verified.',
   ]) {
     assert.ok(text.includes(part), `${part} is missing from:\n${text}`)
   }

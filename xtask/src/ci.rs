@@ -8,7 +8,7 @@ use crate::cargo::cargo;
 
 const STEPS: &[(&str, &[&str])] = &[
     ("formatting", &["fmt", "--all", "--check"]),
-    ("floors", &["xtask", "floors"]),
+    ("layers", &["xtask", "layers"]),
     ("lints", &["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]),
     ("tests", &["nextest", "run", "--workspace", "--locked"]),
     ("recorded queries", &["xtask", "sqlx", "--check"]),

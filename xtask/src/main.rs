@@ -1,9 +1,9 @@
-//! Chores of the house: `cargo xtask <chore>`.
+//! Chores of the workspace: `cargo xtask <chore>`.
 
 mod bench;
 mod cargo;
 mod ci;
-mod floors;
+mod layers;
 mod sqlx;
 
 use std::path::PathBuf;
@@ -19,15 +19,15 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Check that no crate uses one on its own floor or above, nor an engine it must not know.
-    Floors {
+    /// Check that no crate uses one on its own layer or above, nor an engine it must not know.
+    Layers {
         /// Another workspace to look at.
         #[arg(long, value_name = "Cargo.toml")]
         manifest_path: Option<PathBuf>,
     },
     /// Build in release and compare requests and jobs with their bare SQL; needs the services' environment.
     Bench,
-    /// Formatting, lints, floors, all tests; needs the services' environment.
+    /// Formatting, lints, layers, all tests; needs the services' environment.
     Ci,
     /// Record what the database says about every checked query; needs the services' environment.
     Sqlx {
@@ -39,7 +39,7 @@ enum Chore {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().chore {
-        Chore::Floors { manifest_path } => floors::check(manifest_path),
+        Chore::Layers { manifest_path } => layers::check(manifest_path),
         Chore::Bench => bench::run(),
         Chore::Ci => ci::run(),
         Chore::Sqlx { check } => sqlx::record(check),

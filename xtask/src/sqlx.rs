@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use crate::cargo::cargo;
 
 /// Crates with checked queries. Their records lie together in the root of the workspace.
-const CRATES: &[&str] = &["okt-store", "okt-queue", "okt-vectors"];
+const CRATES: &[&str] = &["okt-pg", "okt-store", "okt-queue", "okt-vectors"];
 
 const DATABASE: &str = "okt_sqlx";
 

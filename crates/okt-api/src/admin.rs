@@ -1,52 +1,23 @@
 //! What administrators do: users and roles.
 
 use axum::extract::State;
-use chrono::{DateTime, Utc};
 use http::StatusCode;
-use okt_auth::SystemScope;
-use okt_http::{Json, Page, PageRequest, Problem};
-use okt_model::{Action, Domain, Error, Object, Permission, Role, User};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use okt_auth::permissions::{RoleManage, RoleRead, UserManage, UserRead};
+use okt_http::{Json, Page, PageRequest, Path, Problem};
+use okt_model::{Action, Object, Permission, Role};
+use okt_wire::admin::{AccountStatus, AdminUser, KnownPermission, RoleAssignment, StatusChange};
 use uuid::Uuid;
 
 use crate::Api;
-use crate::auth::Caught;
-
-/// A user, for administrators.
-#[derive(Serialize, ToSchema)]
-pub struct AdminUser {
-    id: Uuid,
-    email: String,
-    name: String,
-    created_at: DateTime<Utc>,
-}
-
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RoleAssignment {
-    user_id: Uuid,
-    #[schema(example = "viewer")]
-    role: String,
-    /// `system`, or the id of a repository.
-    #[schema(example = "system")]
-    domain: String,
-}
-
-/// A permission and the roles that hold it.
-#[derive(Serialize, ToSchema)]
-pub struct KnownPermission {
-    object: &'static str,
-    action: &'static str,
-    roles: Vec<&'static str>,
-}
+use crate::extract::{RequestOrigin, System};
 
 /// All users.
-#[utoipa::path(get, path = "/api/v1/admin/users", tag = "Administration", params(PageRequest),
+#[utoipa::path(get, path = "/api/v1/admin/users", tag = "Administration",
+    operation_id = "listUsers", params(PageRequest),
     responses((status = 200, body = Page<AdminUser>, description = "Oldest first")))]
 pub async fn users(
     State(api): State<Api>,
-    scope: Scope,
+    scope: System<UserRead>,
     page: PageRequest,
 ) -> Result<Page<AdminUser>, Problem> {
     let after: Option<Uuid> = page.after()?;
@@ -54,13 +25,34 @@ pub async fn users(
     page.page(users.into_iter().map(AdminUser::from).collect(), |user| user.id)
 }
 
+/// Disable an account, or make it active again.
+///
+/// With the next request, on every process, nothing of a disabled account works: its sessions and what it gave to clients
+/// are over, and its API keys rest until it is active again. A user can't disable their own account, nor the last active sysadmin.
+#[utoipa::path(put, path = "/api/v1/admin/users/{userID}/status", tag = "Administration",
+    operation_id = "setUserStatus", request_body = StatusChange,
+    responses((status = 204, description = "The status was set"),
+              (status = 409, description = "conflict")))]
+pub async fn set_status(
+    State(api): State<Api>,
+    scope: System<UserManage>,
+    origin: RequestOrigin,
+    Path(id): Path<Uuid>,
+    Json(body): Json<StatusChange>,
+) -> Result<StatusCode, Problem> {
+    let active = body.status == AccountStatus::Active;
+    api.app.set_user_status(&origin.into(), &scope.0, id.into(), active).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// Give a user a role.
-#[utoipa::path(put, path = "/api/v1/admin/users/roles", tag = "Administration", request_body = RoleAssignment,
+#[utoipa::path(put, path = "/api/v1/admin/users/roles", tag = "Administration",
+    operation_id = "assignRole", request_body = RoleAssignment,
     responses((status = 204, description = "The user has the role")))]
 pub async fn assign_role(
     State(api): State<Api>,
-    scope: Scope,
-    origin: Caught,
+    scope: System<RoleManage>,
+    origin: RequestOrigin,
     Json(body): Json<RoleAssignment>,
 ) -> Result<StatusCode, Problem> {
     let (domain, role) = body.parsed()?;
@@ -69,14 +61,14 @@ pub async fn assign_role(
 }
 
 /// Take a role from a user.
-#[utoipa::path(delete, path = "/api/v1/admin/users/roles", tag = "Administration", request_body = RoleAssignment,
+#[utoipa::path(delete, path = "/api/v1/admin/users/roles", tag = "Administration",
+    operation_id = "removeRole", request_body = RoleAssignment,
     responses((status = 204, description = "The user does not have the role any more"),
-              (status = 409, body = okt_http::ProblemBody, content_type = "application/problem+json",
-               description = "Problem: conflict")))]
+              (status = 409, description = "conflict")))]
 pub async fn remove_role(
     State(api): State<Api>,
-    scope: Scope,
-    origin: Caught,
+    scope: System<RoleManage>,
+    origin: RequestOrigin,
     Json(body): Json<RoleAssignment>,
 ) -> Result<StatusCode, Problem> {
     let (domain, role) = body.parsed()?;
@@ -86,8 +78,9 @@ pub async fn remove_role(
 
 /// All known permissions and the roles that hold them.
 #[utoipa::path(get, path = "/api/v1/admin/permissions", tag = "Administration",
+    operation_id = "listPermissions",
     responses((status = 200, body = Page<KnownPermission>, description = "All of them, on one page")))]
-pub async fn permissions(State(api): State<Api>, _: Scope) -> Page<KnownPermission> {
+pub async fn permissions(State(api): State<Api>, _: System<RoleRead>) -> Page<KnownPermission> {
     let users_may_create = api.app.config().rbac.users_may_create_repositories;
     let pairs = Object::ALL
         .iter()
@@ -102,32 +95,4 @@ pub async fn permissions(State(api): State<Api>, _: Scope) -> Page<KnownPermissi
             .collect(),
     });
     Page::whole(known.collect())
-}
-
-/// The proof that the gate let somebody through to the whole installation.
-pub struct Scope(pub(crate) SystemScope);
-
-impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Scope {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut http::request::Parts, _: &S) -> Result<Self, Problem> {
-        let scope = parts.extensions.get::<SystemScope>().cloned();
-        Ok(Self(scope.ok_or_else(|| Error::internal("a route that asks for a scope needs no permission"))?))
-    }
-}
-
-impl RoleAssignment {
-    fn parsed(&self) -> Result<(Domain, Role), Error> {
-        let domain = self.domain.parse();
-        let domain =
-            domain.map_err(|_| Error::invalid("domain", "must be `system` or the id of a repository"))?;
-        let role = self.role.parse().map_err(|_| Error::invalid("role", "no role has this name"))?;
-        Ok((domain, role))
-    }
-}
-
-impl From<User> for AdminUser {
-    fn from(user: User) -> Self {
-        Self { id: user.id.uuid(), email: user.email, name: user.name, created_at: user.created_at }
-    }
 }

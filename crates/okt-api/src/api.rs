@@ -6,22 +6,23 @@ use std::time::Duration;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use http::request::Parts;
-use http::{HeaderMap, header};
 use metrics_exporter_prometheus::PrometheusHandle;
 use okt_app::{App, Origin};
-use okt_auth::{Caller, Credential, Decision};
-use okt_http::{ClientAddress, Code, Edge, Gate, Guard, Limit, Principal, Problem, current_request_id};
+use okt_auth::{Caller, Credential, Refused};
+use okt_http::{Code, Edge, Gate, Guard, Limit, Principal, Problem, WellFormed};
 use okt_model::{Domain, Error, Permission, RepositoryId};
 use okt_store::Databases;
 
-use crate::oauth::{Issuer, OAuthLimits, resource_metadata};
+use crate::extract::{Issuer, bearer, origin, principal};
+use crate::metrics::Backlogs;
+use crate::oauth::{OAuthLimits, resource_metadata};
 use crate::openapi::Documents;
 use crate::sign_in::SignInLimits;
-use crate::streams::{StreamRules, Streams};
 
-const DENIALS_PER_MINUTE: u32 = 60;
+/// Recorded for one person, with all of their credentials.
+const DENIALS_PER_MINUTE: u32 = 300;
 
-/// The state of the door. Cheap to clone, because every layer of every request does.
+/// The state shared by all handlers. Cheap to clone, because every layer of every request does.
 #[derive(Clone)]
 pub struct Api(Arc<Shared>);
 
@@ -30,13 +31,12 @@ pub struct Shared {
     pub app: App,
     pub(crate) edge: Arc<Edge>,
     pub(crate) metrics: PrometheusHandle,
+    pub(crate) backlogs: Backlogs,
     /// Every set of pools of this process, for the metrics.
     pub(crate) pools: Vec<Databases>,
     pub(crate) sign_in: SignInLimits,
     pub(crate) oauth: OAuthLimits,
-    denials: Limit<Principal>,
-    pub(crate) streams: Streams,
-    stream_rules: OnceLock<StreamRules>,
+    denials: Limit<Arc<str>>,
     /// Filled once the table is complete, because the table is what they describe.
     pub(crate) documents: OnceLock<Documents>,
 }
@@ -55,17 +55,15 @@ impl Api {
         let (sign_in, oauth) = (SignInLimits::new(app.config()), OAuthLimits::new(app.config()));
         let (pools, documents) = (pools.to_vec(), OnceLock::new());
         let denials = Limit::per_minute(DENIALS_PER_MINUTE);
-        let (streams, stream_rules) = (Streams::default(), OnceLock::new());
         Self(Arc::new(Shared {
             app,
             edge,
             metrics,
+            backlogs: Backlogs::default(),
             pools,
             sign_in,
             oauth,
             denials,
-            streams,
-            stream_rules,
             documents,
         }))
     }
@@ -83,15 +81,6 @@ impl Api {
                 databases.close_idle().await;
             }
         }
-    }
-
-    /// Before the first stream; else the usual rules are in force already.
-    pub fn set_stream_rules(&self, rules: StreamRules) {
-        let _ = self.stream_rules.set(rules);
-    }
-
-    pub(crate) fn stream_rules(&self) -> StreamRules {
-        *self.stream_rules.get_or_init(StreamRules::default)
     }
 
     pub fn edge(&self) -> Arc<Edge> {
@@ -115,6 +104,9 @@ impl Gate for Api {
             return Err(Problem::new(Code::Malformed, "a token belongs into the header, and only there"));
         }
         let caller = self.authenticate(bearer, || Issuer::of(self, parts)).await?;
+        if caller.is_some() || self.app.auth().is_well_formed(bearer) {
+            parts.extensions.insert(WellFormed);
+        }
         let invalid = |detail: &'static str| {
             let problem = Problem::new(Code::Unauthenticated, detail);
             self.with_challenge(problem, parts, guard, Some("invalid_token"))
@@ -156,7 +148,7 @@ impl Api {
     }
 
     /// Leaves the proof that the caller holds the permission for the handler: in the repository of the path where there
-    /// is one, else in the installation.
+    /// is one, with where that lives, else in the installation. Handlers get at it by `extract.rs`.
     async fn let_in(
         &self,
         caller: &Caller,
@@ -176,27 +168,24 @@ impl Api {
             None => None,
         };
         let domain = repository.map_or(Domain::System, Domain::Repository);
-        let decision = caller.decide(domain, permission);
-        if decision == Decision::Allowed {
-            match &named {
-                Some(named) => {
+        match caller.let_in(domain, permission) {
+            Ok(proof) => {
+                parts.extensions.insert(proof);
+                if let Some(named) = &named {
                     // Only now: whoever may not know of it can't make us look.
                     let located = self.app.auth().locate(named).await?.ok_or_else(no_such_repository)?;
-                    let scope = caller.let_in_repository(&located, permission);
-                    scope.map(|scope| parts.extensions.insert(scope));
+                    parts.extensions.insert(located);
                 }
-                None => {
-                    caller.let_in(permission).map(|scope| parts.extensions.insert(scope));
-                }
+                return Ok(());
             }
-            return Ok(());
-        }
-        if decision == Decision::Invisible {
-            // Those who run it have no business with the addresses of strangers, who could also fill its record.
-            let what =
-                repository.map_or_else(|| permission.to_string(), |id| format!("{permission} in {id}"));
-            self.deny(caller, &origin(parts), &what, None).await?;
-            return Err(no_such_repository());
+            Err(Refused::Invisible) => {
+                // Those who run it have no business with the addresses of strangers, who could also fill its record.
+                let what =
+                    repository.map_or_else(|| permission.to_string(), |id| format!("{permission} in {id}"));
+                self.deny(caller, &origin(parts), &what, None).await?;
+                return Err(no_such_repository());
+            }
+            Err(Refused::Forbidden) => {}
         }
         self.deny(caller, &origin(parts), &permission.to_string(), repository).await?;
         let problem = Problem::new(Code::Forbidden, format!("this needs the permission {permission}"));
@@ -245,7 +234,8 @@ impl Api {
         what: &str,
         repository: Option<RepositoryId>,
     ) -> Result<(), Problem> {
-        self.denials.check(&principal(caller))?;
+        // By person, not by credential: somebody with twenty keys has no twenty records.
+        self.denials.check(&principal(caller).person)?;
         Ok(self.app.record_denial(caller, origin, what, repository).await?)
     }
 }
@@ -261,33 +251,4 @@ async fn repository_of(parts: &mut Parts) -> Result<Option<String>, Problem> {
 
 fn no_such_repository() -> Problem {
     Error::NotFound("repository").into()
-}
-
-pub(crate) fn principal(caller: &Caller) -> Principal {
-    Principal(match caller.credential() {
-        Credential::Session(_) => format!("user:{}", caller.user()).into(),
-        Credential::ApiKey(id) => format!("key:{id}").into(),
-        Credential::Grant(id) => format!("grant:{id}").into(),
-    })
-}
-
-/// Where a request came from.
-pub(crate) fn origin(parts: &Parts) -> Origin {
-    let address = parts.extensions.get::<ClientAddress>().map(|address| address.0);
-    let agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
-    let agent = agent.map(|text| text.chars().take(200).collect());
-    Origin { request_id: current_request_id(), address, agent }
-}
-
-/// The one bearer text of a request. A second header is a riddle about which one counts, and is refused.
-pub(crate) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
-    let mut given = headers.get_all(header::AUTHORIZATION).iter();
-    let (first, second) = (given.next(), given.next());
-    if second.is_some() {
-        return Err(Problem::new(Code::Malformed, "there is more than one Authorization header"));
-    }
-    let text = first.and_then(|value| value.to_str().ok());
-    Ok(text
-        .and_then(|text| text.split_once(' '))
-        .and_then(|(scheme, token)| scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())))
 }

@@ -3,87 +3,46 @@
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use okt_app::{Origin, SessionTokens, SignedIn};
-use okt_auth::Caller;
-use okt_http::{ClientAddress, Json, Problem};
+use okt_app::{NewAccount, SessionTokens, SignedIn};
+use okt_http::{Json, Problem};
 use okt_model::Error;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use okt_wire::auth::{Login, Refresh, Registration, SignedInView, TokensView};
 
 use crate::Api;
-use crate::users::UserView;
+use crate::extract::{CurrentCaller, RequestOrigin, Site, cookie};
 
 const COOKIE: &str = "okt_refresh";
 
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Registration {
-    #[schema(example = "ada@example.org", max_length = 254)]
-    email: String,
-    /// 8 to 256 characters.
-    #[schema(format = Password, min_length = 8, max_length = 256)]
-    password: String,
-    #[serde(default)]
-    #[schema(max_length = 200)]
-    name: String,
-    /// For browsers: the refresh token comes as a cookie and not in the body.
-    #[serde(default)]
-    cookie: bool,
-}
-
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Login {
-    email: String,
-    #[schema(format = Password)]
-    password: String,
-    /// For browsers: the refresh token comes as a cookie and not in the body.
-    #[serde(default)]
-    cookie: bool,
-}
-
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Refresh {
-    /// May be left out when it comes as a cookie.
-    refresh_token: Option<String>,
-}
-
-/// A session that has begun.
-#[derive(Serialize, ToSchema)]
-pub struct SignedInView {
-    user: UserView,
-    /// For `Authorization: Bearer`.
-    token: String,
-    /// Absent when it was sent as a cookie.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refresh_token: Option<String>,
-}
-
-/// A session that goes on.
-#[derive(Serialize, ToSchema)]
-pub struct TokensView {
-    /// For `Authorization: Bearer`.
-    token: String,
-    /// Absent when it was sent as a cookie.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refresh_token: Option<String>,
-}
-
 /// Make an account and sign in.
-#[utoipa::path(post, path = "/api/v1/auth/register", tag = "Accounts", request_body = Registration,
+///
+/// The setting `auth.registration`, which `GET /api/v1/setup` returns, decides who may register: all users, users with an
+/// invitation, or no users. If `bootstrap.auto_promote_first_user` is on, the first account of an installation becomes its
+/// sysadmin; unless the request comes from the machine that the service runs on, this needs the setup code.
+#[utoipa::path(post, path = "/api/v1/auth/register", tag = "Accounts",
+    operation_id = "registerUser", request_body = Registration,
     responses((status = 201, body = SignedInView, description = "The account and its first session"),
-              (status = 409, body = okt_http::ProblemBody, content_type = "application/problem+json",
-               description = "Problem: already_exists")))]
+              (status = 403, description = "registration_closed, setup_code_needed"),
+              (status = 409, description = "already_exists")))]
 pub async fn register(
     State(api): State<Api>,
-    origin: Caught,
+    origin: RequestOrigin,
     Json(body): Json<Registration>,
 ) -> Result<Response, Problem> {
     api.sign_in.register(&api, origin.address)?;
-    let signed_in = api.app.register(&origin.into(), &body.email, &body.password, &body.name).await?;
+    let (address, local) = (origin.address, origin.local);
+    let new = NewAccount {
+        email: &body.email,
+        password: &body.password,
+        name: &body.name,
+        local,
+        setup_code: body.setup_code.as_deref(),
+        invitation: body.invitation.as_deref(),
+    };
+    let signed_in = api.app.register(&origin.into(), new).await?;
+    api.sign_in.remember(address, &body.email);
     let location = format!("/api/v1/users/{}", signed_in.user.id);
-    let mut response = (StatusCode::CREATED, begun(&api, signed_in, body.cookie)).into_response();
+    let mut response =
+        (StatusCode::CREATED, signed_in_response(&api, signed_in, body.cookie)).into_response();
     if let Ok(location) = HeaderValue::from_str(&location) {
         response.headers_mut().insert(header::LOCATION, location);
     }
@@ -91,41 +50,52 @@ pub async fn register(
 }
 
 /// Sign in.
-#[utoipa::path(post, path = "/api/v1/auth/login", tag = "Accounts", request_body = Login,
+///
+/// The wrong password, an unknown address and a disabled account are answered alike.
+#[utoipa::path(post, path = "/api/v1/auth/login", tag = "Accounts",
+    operation_id = "logIn", request_body = Login,
     responses((status = 200, body = SignedInView, description = "A new session"),
-              (status = 401, body = okt_http::ProblemBody, content_type = "application/problem+json",
-               description = "Problem: unauthenticated")))]
+              (status = 401, description = "unauthenticated")))]
 pub async fn login(
     State(api): State<Api>,
-    origin: Caught,
+    origin: RequestOrigin,
     Json(body): Json<Login>,
 ) -> Result<Response, Problem> {
-    api.sign_in.login(&api, origin.address, &body.email)?;
+    let address = origin.address;
+    api.sign_in.login(&api, address, &body.email)?;
     let signed_in = api.app.login(&origin.into(), &body.email, &body.password).await?;
-    Ok(begun(&api, signed_in, body.cookie))
+    api.sign_in.remember(address, &body.email);
+    Ok(signed_in_response(&api, signed_in, body.cookie))
 }
 
 /// Exchange a refresh token for a new pair.
 ///
 /// Each refresh token can be used once. One that comes again ends the session, unless the reply was lost within the
 /// last ten seconds and its successor was never used.
-#[utoipa::path(post, path = "/api/v1/auth/refresh", tag = "Accounts", request_body = Refresh,
+#[utoipa::path(post, path = "/api/v1/auth/refresh", tag = "Accounts",
+    operation_id = "refreshSession", request_body = Refresh,
     responses((status = 200, body = TokensView, description = "The next pair"),
-              (status = 401, body = okt_http::ProblemBody, content_type = "application/problem+json",
-               description = "Problem: unauthenticated")))]
+              (status = 401, description = "unauthenticated"),
+              (status = 403, description = "forbidden")))]
 pub async fn refresh(
     State(api): State<Api>,
-    origin: Caught,
+    origin: RequestOrigin,
+    site: Site,
     headers: HeaderMap,
     Json(body): Json<Refresh>,
 ) -> Result<Response, Problem> {
     let from_cookie = if body.refresh_token.is_none() { cookie(&headers, COOKIE) } else { None };
     let as_cookie = from_cookie.is_some();
+    // A cookie is sent by the browser, whoever asked it to.
+    if as_cookie && !site.is_ours() {
+        return Err(Error::Forbidden("another site can't use this session").into());
+    }
     let token = body.refresh_token.or(from_cookie);
     let token = token.ok_or_else(|| Error::invalid("refresh_token", "must be given, here or as a cookie"))?;
     let tokens = api.app.refresh(&origin.into(), &token).await?;
-    let (refresh_token, cookie) = placed(&api, &tokens, as_cookie);
-    let body = TokensView { token: tokens.access.expose().to_owned(), refresh_token };
+    let (refresh_token, cookie) = deliver_refresh_token(&api, &tokens, as_cookie);
+    let expires_in = tokens.expires_in.as_secs();
+    let body = TokensView { token: tokens.access.expose().to_owned(), refresh_token, expires_in };
     Ok((cookie, Json(body)).into_response())
 }
 
@@ -133,31 +103,28 @@ pub async fn refresh(
 ///
 /// Its token stops working at once, on every process.
 #[utoipa::path(post, path = "/api/v1/auth/logout", tag = "Accounts",
+    operation_id = "logOut",
     responses((status = 204, description = "The session is over")))]
-pub async fn logout(State(api): State<Api>, origin: Caught, caller: CallerOf) -> Result<Response, Problem> {
+pub async fn logout(
+    State(api): State<Api>,
+    origin: RequestOrigin,
+    caller: CurrentCaller,
+) -> Result<Response, Problem> {
     api.app.logout(&origin.into(), &caller.0).await?;
     let gone = set_cookie("", 0);
     Ok((StatusCode::NO_CONTENT, gone).into_response())
 }
 
-/// Where a request came from.
-pub struct Caught {
-    pub(crate) address: ClientAddress,
-    origin: Origin,
-}
-
-/// Whoever passed the gate.
-pub struct CallerOf(pub(crate) Caller);
-
-fn begun(api: &Api, signed_in: SignedIn, as_cookie: bool) -> Response {
+fn signed_in_response(api: &Api, signed_in: SignedIn, as_cookie: bool) -> Response {
     let SignedIn { user, tokens } = signed_in;
-    let (refresh_token, cookie) = placed(api, &tokens, as_cookie);
-    let body = SignedInView { user: user.into(), token: tokens.access.expose().to_owned(), refresh_token };
+    let (refresh_token, cookie) = deliver_refresh_token(api, &tokens, as_cookie);
+    let (token, expires_in) = (tokens.access.expose().to_owned(), tokens.expires_in.as_secs());
+    let body = SignedInView { user: user.into(), token, refresh_token, expires_in };
     (cookie, Json(body)).into_response()
 }
 
 /// The refresh token goes into the body or into a cookie, never both.
-fn placed(api: &Api, tokens: &SessionTokens, as_cookie: bool) -> (Option<String>, HeaderMap) {
+fn deliver_refresh_token(api: &Api, tokens: &SessionTokens, as_cookie: bool) -> (Option<String>, HeaderMap) {
     if !as_cookie {
         return (Some(tokens.refresh.expose().to_owned()), HeaderMap::new());
     }
@@ -175,35 +142,4 @@ fn set_cookie(value: &str, seconds: u64) -> HeaderMap {
         headers.insert(header::SET_COOKIE, text);
     }
     headers
-}
-
-pub(crate) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
-    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(of, _)| *of == name).map(|(_, value)| value.to_owned())
-}
-
-impl From<Caught> for Origin {
-    fn from(caught: Caught) -> Self {
-        caught.origin
-    }
-}
-
-impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Caught {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut http::request::Parts, _: &S) -> Result<Self, Problem> {
-        let address = parts.extensions.get::<ClientAddress>().copied();
-        let address = address.ok_or_else(|| Error::internal("a request without an address"))?;
-        Ok(Self { address, origin: crate::api::origin(parts) })
-    }
-}
-
-impl<S: Send + Sync> axum::extract::FromRequestParts<S> for CallerOf {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut http::request::Parts, _: &S) -> Result<Self, Problem> {
-        let caller = parts.extensions.get::<Caller>().cloned();
-        Ok(Self(caller.ok_or_else(|| Error::internal("a route that asks for a caller has an open guard"))?))
-    }
 }

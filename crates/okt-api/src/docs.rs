@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use http::{HeaderName, header};
 use minijinja::value::Serde;
 use minijinja::{Environment, HtmlEscape, Value, context};
@@ -24,12 +25,13 @@ const STYLE: &str = include_str!("../templates/docs.css");
 /// The page and the policy that lets in its own style and nothing else.
 #[derive(Clone)]
 pub(crate) struct DocsPage {
-    html: String,
+    html: Bytes,
     policy: String,
 }
 
 /// This documentation as a page.
 #[utoipa::path(get, path = "/api/docs", tag = "Documentation",
+    operation_id = "getDocumentation",
     responses((status = 200, body = String, content_type = "text/html", description = "A page to read")))]
 pub async fn show(State(api): State<Api>) -> Result<Response, Problem> {
     let page = rendered(&api)?.page.clone();
@@ -89,18 +91,32 @@ impl DocsPage {
         let policy = format!(
             "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; frame-ancestors 'none'"
         );
-        Ok(Self { html, policy })
+        Ok(Self { html: html.into(), policy })
     }
 }
 
-/// Text with `code` in it, as the comments of handlers have it.
+/// Text with `code` in it, as the comments of handlers have it: a single line break is where the comment was wrapped, an
+/// empty line or a list's dash begins a new line.
 fn inline(text: &str) -> Value {
     let mut html = String::new();
+    let text = &joined(text);
     for (index, part) in text.split('`').enumerate() {
         let part = HtmlEscape(part);
         let _ = if index % 2 == 0 { write!(html, "{part}") } else { write!(html, "<code>{part}</code>") };
     }
     Value::from_safe_string(html)
+}
+
+fn joined(text: &str) -> String {
+    let mut whole = String::with_capacity(text.len());
+    for line in text.lines() {
+        let begins = line.trim().is_empty() || line.trim_start().starts_with("- ") || whole.ends_with('\n');
+        if !whole.is_empty() {
+            whole.push(if begins { '\n' } else { ' ' });
+        }
+        whole.push_str(line.trim());
+    }
+    whole
 }
 
 #[derive(Serialize)]
@@ -125,6 +141,7 @@ impl ProblemLine {
 #[derive(Serialize)]
 struct Group {
     name: String,
+    description: String,
     operations: Vec<Operation>,
 }
 
@@ -138,7 +155,10 @@ struct Operation {
     description: String,
     parameters: Vec<Field>,
     body: Option<Type>,
-    responses: Vec<Reply>,
+    /// What to type in a shell.
+    curl: String,
+    answers: Vec<Reply>,
+    refusals: Vec<Reply>,
 }
 
 #[derive(Serialize)]
@@ -146,6 +166,7 @@ struct Reply {
     status: String,
     description: String,
     r#type: Option<Type>,
+    example: String,
 }
 
 #[derive(Serialize)]
@@ -173,39 +194,91 @@ struct Type {
     link: Option<String>,
 }
 
+/// In the order of the document's tags.
 fn groups(document: &Json) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+    let tags = items(&document["tags"]).map(|tag| Group {
+        name: text(&tag["name"]),
+        description: text(&tag["description"]),
+        operations: Vec::new(),
+    });
+    let mut groups: Vec<Group> = tags.collect();
     for (path, item) in entries(&document["paths"]) {
         for (method, operation) in entries(item) {
             let name = text(&operation["tags"][0]);
-            let operation = Operation {
-                id: text(&operation["operationId"]),
-                method: method.to_uppercase(),
-                path: path.clone(),
-                guard: text(&operation["x-guard"]),
-                summary: text(&operation["summary"]),
-                description: text(&operation["description"]),
-                parameters: items(&operation["parameters"])
-                    .map(|p| field(&text(&p["name"]), p, &p["schema"], flag(&p["required"])))
-                    .collect(),
-                body: content(&operation["requestBody"]),
-                responses: entries(&operation["responses"])
-                    .map(|(status, reply)| Reply {
-                        status: status.clone(),
-                        description: text(&reply["description"]),
-                        r#type: content(reply),
-                    })
-                    .collect(),
-            };
-            match groups.iter_mut().find(|group| group.name == name) {
-                Some(group) => group.operations.push(operation),
-                None => groups.push(Group { name, operations: vec![operation] }),
+            if let Some(group) = groups.iter_mut().find(|group| group.name == name) {
+                group.operations.push(described(path, method, operation));
             }
         }
     }
-    // What people came for stands first.
-    groups.sort_by_key(|group| ["Documentation", "Operations"].contains(&group.name.as_str()));
+    groups.retain(|group| !group.operations.is_empty());
     groups
+}
+
+fn described(path: &str, method: &str, operation: &Json) -> Operation {
+    let replies = entries(&operation["responses"]).map(|(status, reply)| Reply {
+        status: status.clone(),
+        description: text(&reply["description"]),
+        r#type: content(reply),
+        example: example(reply).map(|(_, example)| shown(example)).unwrap_or_default(),
+    });
+    let (refusals, answers) = replies.partition(|reply| reply.status.starts_with(['4', '5']));
+    Operation {
+        id: text(&operation["operationId"]),
+        method: method.to_uppercase(),
+        path: path.to_owned(),
+        guard: text(&operation["x-guard"]),
+        summary: text(&operation["summary"]),
+        description: text(&operation["description"]),
+        parameters: items(&operation["parameters"])
+            .map(|p| field(&text(&p["name"]), p, &p["schema"], flag(&p["required"])))
+            .collect(),
+        body: content(&operation["requestBody"]),
+        curl: curl(path, method, operation),
+        answers,
+        refusals,
+    }
+}
+
+/// `OKT` is the address of the installation, `TOKEN` a credential.
+fn curl(path: &str, method: &str, operation: &Json) -> String {
+    let mut line = String::from("curl");
+    if !(method == "get" || method == "post" && operation["requestBody"].is_object()) {
+        let _ = write!(line, " -X {}", method.to_uppercase());
+    }
+    let path = path.replace("{repoID}", "bees").replace('{', "$").replace('}', "");
+    let _ = write!(line, " \"$OKT{path}\"");
+    if items(&operation["security"]).next().is_some() {
+        line.push_str(" \\\n  -H \"Authorization: Bearer $TOKEN\"");
+    }
+    match example(&operation["requestBody"]) {
+        Some(("application/json", example)) => {
+            let body = example.to_string().replace('\'', "'\\''");
+            let _ = write!(line, " \\\n  -H \"Content-Type: application/json\" \\\n  -d '{body}'");
+        }
+        Some(("multipart/form-data", example)) => {
+            for (name, value) in entries(example) {
+                let value = if name == "file" { "@bees.txt".to_owned() } else { text(value) };
+                let _ = write!(line, " \\\n  -F '{name}={value}'");
+            }
+        }
+        Some((_, example)) => {
+            for (name, value) in entries(example) {
+                let _ = write!(line, " \\\n  --data-urlencode '{name}={}'", text(value));
+            }
+        }
+        None => {}
+    }
+    line
+}
+
+/// The first example of a body or an answer, and its media type.
+fn example(value: &Json) -> Option<(&str, &Json)> {
+    let (kind, media) = entries(&value["content"]).find(|(_, media)| media["example"] != Json::Null)?;
+    Some((kind, &media["example"]))
+}
+
+fn shown(example: &Json) -> String {
+    example.as_str().map_or_else(|| format!("{example:#}"), str::to_owned)
 }
 
 fn schemas(document: &Json) -> Vec<Schema> {

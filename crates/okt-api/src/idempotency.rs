@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use http::{HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use okt_app::{Answer, App, Claimed, Once};
-use okt_http::{Code, Edge, Principal, Problem, problem_response};
+use okt_http::{Code, Edge, Principal, Problem};
 use okt_model::Error;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
@@ -37,17 +37,24 @@ pub fn once<S: Clone + Send + Sync + 'static>(
             .schema(Some(text))
             .build();
         operation.parameters.get_or_insert_default().push(parameter.into());
-        let conflict = || problem_response(StatusCode::CONFLICT).into();
-        operation.responses.responses.entry("409".to_owned()).or_insert_with(conflict);
     }
     (schemas, paths, methods.layer(from_fn_with_state(app.clone(), answer_once)))
 }
 
 async fn answer_once(State(app): State<App>, request: Request, next: Next) -> Result<Response, Problem> {
-    let Some(key) = request.headers().get(HEADER) else { return Ok(next.run(request).await) };
+    let mut keys = request.headers().get_all(HEADER).iter();
+    let Some(key) = keys.next() else { return Ok(next.run(request).await) };
+    if keys.next().is_some() {
+        // Which of them counts would be a guess, and the wrong one runs the request twice.
+        return Err(Problem::new(
+            Code::Malformed,
+            "the request has more than one Idempotency-Key header; send one",
+        ));
+    }
     let key = readable(key)?;
     let principal = request.extensions().get::<Principal>().cloned();
-    let principal = principal.ok_or_else(|| Error::internal("an idempotent route lets strangers through"))?;
+    let principal =
+        principal.ok_or_else(|| Error::internal("a route with an Idempotency-Key has a public guard"))?;
     let target =
         format!("{} {}", request.method(), request.uri().path_and_query().map_or("/", |text| text.as_str()));
 
@@ -56,7 +63,7 @@ async fn answer_once(State(app): State<App>, request: Request, next: Next) -> Re
     let bytes = body.collect().await.map_err(Error::internal)?.to_bytes();
     let request = Request::from_parts(parts, bytes.clone().into());
 
-    let claimed = match app.claim_once(&principal.0, &key, &target, &bytes).await? {
+    let claimed = match app.claim_once(&principal.credential, &key, &target, &bytes).await? {
         Once::Run(claimed) => claimed,
         Once::Again(answer) => return Ok(replay(answer)),
         Once::InFlight => {
@@ -74,12 +81,12 @@ async fn answer_once(State(app): State<App>, request: Request, next: Next) -> Re
     };
 
     // A client that hangs up cancels what runs in its connection, and the effect would be there without its answer.
-    let ticket = Edge::ticket(&request);
-    let work = ticket.go_on(run_and_keep(app, claimed, request, next));
+    let detached = Edge::detach(&request);
+    let work = detached.spawn(run_and_keep(app, claimed, request, next));
     work.await.map_err(|error| Error::Internal(Box::new(error)))?
 }
 
-/// Every answer is kept, a failure of ours too: it may have come after the deed, and the same key must not do it again.
+/// Every answer is kept, a failure of ours too: it may have come after the change, and the same key must not do it again.
 async fn run_and_keep(app: App, claimed: Claimed, request: Request, next: Next) -> Result<Response, Problem> {
     // Bounded like every request, so that it has ended before its claim counts as lost.
     let limit = app.config().server.write_timeout.duration();

@@ -1,7 +1,7 @@
-//! The HTTP door: the route table, handlers, the OpenAPI document and the page that shows it.
+//! The HTTP front end: the route table, handlers, the OpenAPI document and the page that shows it.
 //!
-//! It must not know SQL, nor run a job. To add a route: a handler with `#[utoipa::path]` in the file of its resource,
-//! and a line with its guard in `table.rs`.
+//! It must not know SQL, nor run a job. To add a route: a handler with `#[utoipa::path]` in the file of its resource that
+//! asks for the proof of its permission (`extract.rs`), and a line with its guard in `table.rs`.
 
 mod admin;
 mod ai_usage;
@@ -11,9 +11,11 @@ mod audit;
 mod auth;
 mod contexts;
 mod docs;
+mod extract;
 mod facts;
 mod health;
 mod idempotency;
+mod invitations;
 mod jobs;
 mod members;
 mod metrics;
@@ -23,13 +25,15 @@ mod presets;
 mod promptsets;
 mod registry;
 mod repositories;
+mod sessions;
 mod settings;
+mod setup;
 mod sign_in;
 mod source_estimates;
 mod source_files;
 mod source_import;
 mod source_providers;
-mod source_views;
+mod source_texts;
 mod sources;
 mod streams;
 mod table;
@@ -39,5 +43,4 @@ pub use api::Api;
 pub use docs::errors_page;
 pub use idempotency::once;
 pub use openapi::{document, finish};
-pub use streams::StreamRules;
 pub use table::{metrics_probes, probes, table};

@@ -3,7 +3,6 @@
 pub mod authorize;
 mod error;
 pub mod grants;
-mod issuer;
 mod limits;
 pub mod metadata;
 mod page;
@@ -12,6 +11,6 @@ pub mod token;
 
 pub(crate) use error::OAuthError;
 pub use error::OAuthErrorBody;
-pub(crate) use issuer::Issuer;
 pub(crate) use limits::OAuthLimits;
 pub(crate) use metadata::resource_metadata;
+pub(crate) use page::invitation as invitation_page;

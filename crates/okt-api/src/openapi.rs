@@ -2,17 +2,19 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use http::header;
 use okt_http::{Code, Problem, ProblemBody, Routes};
 use okt_model::Error;
+use okt_wire::vocabulary;
 use utoipa::OpenApi;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
 use crate::{Api, docs};
 
-/// The document and the page, rendered once.
+/// The document and the page, rendered once; answers share them.
 pub(crate) struct Documents {
-    pub(crate) json: String,
+    pub(crate) json: Bytes,
     pub(crate) page: docs::DocsPage,
 }
 
@@ -22,8 +24,32 @@ pub(crate) struct Documents {
         title = "okt",
         description = "Knowledge-graph research: sources become atomic facts, traceable to the sentence.\n\n\
             Errors are problems (RFC 9457) with a stable `code`. Lists are `{data, next_cursor}` and page by an opaque \
-            `cursor`. Every answer carries `X-Request-Id`. Addresses answer with and without a trailing slash.",
+            `cursor`. Every answer carries `X-Request-Id`. Addresses answer with and without a trailing slash.\n\n\
+            To begin: make an account (`registerUser`), send its `token` as `Authorization: Bearer …`, make a repository \
+            (`createRepository`), upload a file (`uploadSource`) and read the facts (`listFacts`). Programs that run \
+            unattended use an API key (`createApiKey`); programs of others ask for access by OAuth.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    servers((url = "/", description = "The installation that you read this on")),
+    // In the order in which somebody new needs them; the page of the documentation keeps it.
+    tags(
+        (name = "Accounts", description = "Registering, signing in and out, profiles, and what one may do."),
+        (name = "API keys", description = "Credentials for programs that act for you."),
+        (name = "Repositories", description = "The boundary between tenants: everything below belongs to one."),
+        (name = "Members", description = "Who has which role in a repository."),
+        (name = "Sources", description = "What knowledge rests on: pages, papers and files, on their way from an address to \
+            facts."),
+        (name = "Facts", description = "What the sources say, each traceable to the sentences that it rests on."),
+        (name = "Jobs", description = "What runs in the background, what waits and why, as a list and as events."),
+        (name = "Settings", description = "What a repository does with its sources, and what it may spend."),
+        (name = "Contexts", description = "What the concepts of a repository are filed under."),
+        (name = "Promptsets", description = "The instructions that models get."),
+        (name = "AI usage", description = "What models were used for, and what it cost."),
+        (name = "Administration", description = "For those who run the installation: users, roles, audit."),
+        (name = "Operations", description = "For orchestrators and monitors."),
+        (name = "Documentation", description = "This document, for programs and for people."),
+        (name = "OAuth", description = "For programs that ask a person for access (OAuth 2.1)."),
+        (name = "Discovery", description = "Where OAuth clients find out about the rest (RFC 8414, RFC 9728)."),
     ),
     components(schemas(ProblemBody))
 )]
@@ -35,22 +61,26 @@ pub fn document() -> utoipa::openapi::OpenApi {
     env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
     let mut bearer = Http::new(HttpAuthScheme::Bearer);
     bearer.description = Some("Session token, OAuth access token or personal API key".to_owned());
-    document.components.get_or_insert_default().add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    components.schemas.extend(vocabulary::schema::all());
     document
 }
 
 /// Renders the documents of a complete table, for its own routes to show.
 pub fn finish(api: &Api, routes: &Routes<Api>) -> Result<(), Error> {
-    let json = serde_json::to_string_pretty(routes.openapi()).map_err(Error::internal)?;
-    let page = docs::DocsPage::render(routes.openapi())?;
+    let document = routes.openapi();
+    let json = serde_json::to_string_pretty(&document).map_err(Error::internal)?;
+    let page = docs::DocsPage::render(&document)?;
     api.documents
-        .set(Documents { json, page })
+        .set(Documents { json: json.into(), page })
         .map_err(|_| Error::internal("the documents were rendered twice"))
 }
 
 /// This document.
 #[utoipa::path(get, path = "/api/v1/openapi.json", tag = "Documentation",
-    responses((status = 200, body = serde_json::Value, description = "OpenAPI 3.1")))]
+    operation_id = "getOpenApi",
+    responses((status = 200, body = Object, description = "OpenAPI 3.1", example = json!({"openapi": "3.1.0"}))))]
 pub async fn show(State(api): State<Api>) -> Result<Response, Problem> {
     let documents = rendered(&api)?;
     Ok(([(header::CONTENT_TYPE, "application/json")], documents.json.clone()).into_response())

@@ -3,51 +3,13 @@
 use axum::extract::State;
 use okt_config::{Contexts, Preset};
 use okt_http::Page;
-use serde::Serialize;
-use utoipa::ToSchema;
+use okt_wire::presets::{ContextsView, CustomContext, PresetProviders, PresetView};
 
 use crate::Api;
 
-/// A type of repository that can be chosen at creation.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Preset)]
-pub struct PresetView {
-    #[schema(example = "general")]
-    id: String,
-    label: String,
-    description: String,
-    providers: PresetProviders,
-    contexts: ContextsView,
-    custom_contexts: Vec<CustomContext>,
-    /// Taken when a repository is created without naming one.
-    default: bool,
-}
-
-/// Which providers such a repository starts with.
-#[derive(Serialize, ToSchema)]
-struct PresetProviders {
-    search: Vec<&'static str>,
-    resolution: Vec<&'static str>,
-}
-
-/// The built-in contexts that such a repository allows: the word "all", or a list of labels.
-#[derive(Serialize, ToSchema)]
-#[serde(untagged)]
-#[schema(as = PresetContexts)]
-enum ContextsView {
-    #[schema(example = "all")]
-    All(&'static str),
-    Labels(Vec<String>),
-}
-
-#[derive(Serialize, ToSchema)]
-struct CustomContext {
-    label: String,
-    description: String,
-}
-
 /// The types of repository that can be chosen at creation.
 #[utoipa::path(get, path = "/api/v1/repositories/presets", tag = "Repositories",
+    operation_id = "listPresets",
     responses((status = 200, body = Page<PresetView>, description = "All of them, on one page")))]
 pub async fn list(State(api): State<Api>) -> Page<PresetView> {
     let config = api.app.config();

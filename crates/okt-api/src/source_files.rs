@@ -8,31 +8,48 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use okt_app::Upload as NewUpload;
-use okt_http::{Code, Path, Problem, Upload};
+use okt_app::{Upload as NewUpload, is_reference_list};
+use okt_auth::RepoScope;
+use okt_auth::permissions::{SourceRead, SourceWrite};
+use okt_http::{Code, Json, Path, Problem, Upload};
 use okt_model::{Blob, Error, SourceFile, SourceId};
 use okt_store::blobs::Incoming;
+use okt_wire::source_import::ImportedList;
+use okt_wire::sources::{SourceAccepted, refuse_investigation};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Api;
-use crate::repositories::Repository;
-use crate::sources::{SourceAccepted, SourcePath, answer, refuse_investigation};
+use crate::extract::Repository;
+use crate::source_import::List;
+use crate::sources::{SourcePath, answer};
 
 /// Types that a browser shows without running anything in them.
 const SHOWN: [&str; 5] = ["application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp"];
 
-/// A file, with what is said of it.
+/// As much of a file as tells a list of references from a text.
+const HEAD: usize = 64 * 1024;
+
+/// Bytes as they are, for the document: a program gets a file, not a list of numbers.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[expect(dead_code, reason = "only its form is told")]
+pub struct File(Vec<u8>);
+
+/// A file and its metadata.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its form is told; it is read piece by piece")]
 pub struct SourceUpload {
-    /// PDF, HTML, text or Markdown.
-    #[schema(format = Binary, content_media_type = "application/octet-stream")]
+    /// PDF, HTML, text or Markdown; or a list of references.
+    #[schema(value_type = String, format = Binary)]
     file: Vec<u8>,
+    /// A title that replaces the one in the file.
+    #[schema(example = "On bees")]
     title: Option<String>,
+    /// Not supported yet; any value is rejected with 422.
     investigation_id: Option<Uuid>,
-    /// The most that may be spent on it.
+    /// The most that processing the source may cost, in US dollars.
     max_cost_usd: Option<f64>,
 }
 
@@ -45,26 +62,31 @@ pub struct ImagePath {
     image: Uuid,
 }
 
-/// Bring a file along as a source.
+/// Upload a file as a source.
 ///
-/// A file with the same bytes is answered with 200 and not added again, so sending one twice does no harm.
+/// A file with the same bytes is answered with 200 and not added again, so sending one twice does no harm. A list of references
+/// (`BibTeX`, RIS, CSL-JSON; known by its name, its type or its first entry) is imported as by `…/sources/import`, and
+/// answered with 207.
 #[utoipa::path(post, path = "/api/v1/repositories/{repoID}/sources/upload", tag = "Sources",
-    params(("repoID" = String, Path, description = "Its id or its slug")),
-    request_body(content = SourceUpload, content_type = "multipart/form-data"),
+    operation_id = "uploadSource", request_body(content = SourceUpload, content_type = "multipart/form-data"),
     responses((status = 202, body = SourceAccepted, description = "It will be processed"),
-              (status = 200, body = SourceAccepted, description = "It was there before"),
-              (status = 507, body = okt_http::ProblemBody, content_type = "application/problem+json",
-               description = "Problem: storage_full")))]
+              (status = 200, body = SourceAccepted, description = "It existed already"),
+              (status = 207, body = ImportedList, description = "A list of references: the result for each entry"),
+              (status = 507, description = "storage_full")))]
 pub async fn upload(
     State(api): State<Api>,
-    repository: Repository,
+    repository: Repository<SourceWrite>,
     form: Upload,
 ) -> Result<Response, Problem> {
     let (source, incoming) = api.app.begin_upload(&repository.0);
     match read_form(form, source, incoming).await {
-        Ok(file) => {
+        Ok(Brought::File(file)) => {
             let accepted = api.app.add_upload(&repository.0, file).await?;
             Ok(answer(repository.0.repository(), accepted))
+        }
+        Ok(Brought::References(list)) => {
+            let imported = list.import(&api, &repository).await?;
+            Ok((StatusCode::MULTI_STATUS, Json(imported)).into_response())
         }
         Err(refused) => {
             api.app.give_up_upload(&repository.0, source).await;
@@ -73,24 +95,42 @@ pub async fn upload(
     }
 }
 
-async fn read_form(mut form: Upload, source: SourceId, incoming: Incoming) -> Result<NewUpload, Problem> {
-    let (mut title, mut max_cost_usd, mut file, mut incoming) = (None, None, None, Some(incoming));
+/// What an upload contains.
+enum Brought {
+    File(NewUpload),
+    /// Nothing of it is kept as a file.
+    References(List),
+}
+
+async fn read_form(mut form: Upload, source: SourceId, incoming: Incoming) -> Result<Brought, Problem> {
+    let (mut title, mut max_cost_usd, mut incoming) = (None, None, Some(incoming));
+    let (mut file, mut list) = (None, None);
     while let Some(mut part) = form.next().await? {
         match &*part.name {
             "file" => {
                 let mut incoming =
                     incoming.take().ok_or_else(|| Error::invalid("file", "send one file at a time"))?;
-                let (file_name, content_type) = (part.file_name.take(), part.content_type.take());
+                let mut head = Vec::new();
+                while head.len() < HEAD
+                    && let Some(piece) = part.chunk().await?
+                {
+                    head.extend_from_slice(&piece);
+                }
+                if is_reference_list(&head, part.file_name.as_deref(), part.content_type.as_deref()) {
+                    list = Some(List::read(part, head).await?);
+                    continue;
+                }
+                incoming.write(head.into()).await?;
                 while let Some(piece) = part.chunk().await? {
                     incoming.write(piece).await?;
                 }
                 if incoming.size() == 0 {
                     return Err(Error::invalid("file", "is empty").into());
                 }
-                file = Some((incoming.finish().await?, file_name, content_type));
+                file = Some((incoming.finish().await?, part.file_name.take(), part.content_type.take()));
             }
             "title" => title = Some(part.text().await?).filter(|title| !title.trim().is_empty()),
-            "investigation_id" => refuse_investigation(!part.text().await?.trim().is_empty())?,
+            "investigation_id" => refuse_investigation(true)?,
             "max_cost_usd" => {
                 let usd = part.text().await?.trim().parse();
                 max_cost_usd = Some(usd.map_err(|_| Error::invalid("max_cost_usd", "must be a number"))?);
@@ -98,60 +138,87 @@ async fn read_form(mut form: Upload, source: SourceId, incoming: Incoming) -> Re
             name => return Err(Error::invalid(name.to_owned(), "is not a part of this form").into()),
         }
     }
+    if let Some(list) = list {
+        let given = [("title", title.is_some()), ("max_cost_usd", max_cost_usd.is_some())];
+        if let Some((field, _)) = given.into_iter().find(|(_, given)| *given) {
+            let why = "is for one source, and the file is a list of references; send the list without it";
+            return Err(Error::invalid(field, why).into());
+        }
+        return Ok(Brought::References(list));
+    }
     let (blob, file_name, content_type) = file.ok_or_else(|| Error::invalid("file", "must be given"))?;
-    Ok(NewUpload { source, blob, file_name, content_type, title, max_cost_usd })
+    Ok(Brought::File(NewUpload { source, blob, file_name, content_type, title, max_cost_usd }))
 }
 
-/// The original of a source, as it was fetched or brought along.
+/// The original of a source, as it was fetched or uploaded.
 ///
 /// Takes `Range` with one range of bytes.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/sources/{sourceID}/body", tag = "Sources",
-    params(("repoID" = String, Path, description = "Its id or its slug"), ("sourceID" = Uuid, Path)),
-    responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>, description = "All of it"),
-              (status = 206, content_type = "application/octet-stream", body = Vec<u8>, description = "The part asked for"),
+    operation_id = "getSourceBody",
+    responses((status = 200, content((inline(File) = "application/octet-stream"), (inline(File) = "application/pdf")), description = "All of it"),
+              (status = 206, content((inline(File) = "application/octet-stream"), (inline(File) = "application/pdf")), description = "The part asked for"),
               (status = 304, description = "You have it"),
-              (status = 416, body = okt_http::ProblemBody, content_type = "application/problem+json",
-               description = "Problem: bad_range")))]
+              (status = 416, description = "bad_range")))]
 pub async fn body(
     State(api): State<Api>,
-    repository: Repository,
+    scope: Repository<SourceRead>,
     Path(path): Path<SourcePath>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let (file, source, blob) = api.app.find_body(&repository.0, path.source.into()).await?;
+    let (file, source, blob) = api.app.find_body(&scope.0, path.source.into()).await?;
     let content_type = source.content_type.as_deref();
-    send(&api, file, blob, content_type, source.file_name.as_deref(), &headers).await
+    send(api, scope.0, file, blob, content_type, source.file_name.as_deref(), &headers).await
 }
 
 /// An image of a source, or a page of a PDF as a picture.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/sources/{sourceID}/images/{imageID}", tag = "Sources",
-    params(("repoID" = String, Path, description = "Its id or its slug"), ("sourceID" = Uuid, Path),
-           ("imageID" = Uuid, Path)),
-    responses((status = 200, content_type = "image/png", body = Vec<u8>, description = "The image"),
-              (status = 206, content_type = "image/png", body = Vec<u8>, description = "The part asked for"),
+    operation_id = "getSourceImage",
+    responses((status = 200, content((inline(File) = "application/octet-stream"), (inline(File) = "image/png"), (inline(File) = "image/jpeg"), (inline(File) = "image/gif"), (inline(File) = "image/webp")), description = "The image"),
+              (status = 206, content((inline(File) = "application/octet-stream"), (inline(File) = "image/png"), (inline(File) = "image/jpeg"), (inline(File) = "image/gif"), (inline(File) = "image/webp")), description = "The part asked for"),
               (status = 304, description = "You have it"),
-              (status = 416, body = okt_http::ProblemBody, content_type = "application/problem+json",
-               description = "Problem: bad_range")))]
+              (status = 416, description = "bad_range")))]
 pub async fn image(
     State(api): State<Api>,
-    repository: Repository,
+    scope: Repository<SourceRead>,
     Path(path): Path<ImagePath>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let found = api.app.find_image(&repository.0, path.source.into(), path.image.into());
+    let found = api.app.find_image(&scope.0, path.source.into(), path.image.into());
     let (file, image, blob) = found.await?;
-    send(&api, file, blob, image.content_type.as_deref(), None, &headers).await
+    send(api, scope.0, file, blob, image.content_type.as_deref(), None, &headers).await
 }
 
 async fn send(
-    api: &Api,
+    api: Api,
+    scope: RepoScope<SourceRead>,
     file: SourceFile,
     blob: Blob,
     content_type: Option<&str>,
     name: Option<&str>,
     asked: &HeaderMap,
 ) -> Result<Response, Problem> {
-    let etag = format!("\"{}\"", blob.hash);
+    let read = async |range| Ok(Body::from_stream(api.app.read_file(&scope, file, range).await?.bytes));
+    let mut response = ranged(&blob.hash.to_string(), blob.size, asked, read).await?;
+    let headers = response.headers_mut();
+    // Whatever a server or an uploader called it: what is not on the list is a file to be saved.
+    let essence = content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+    let shown = SHOWN.iter().find(|shown| essence.eq_ignore_ascii_case(shown));
+    let kind = shown.copied().unwrap_or("application/octet-stream");
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    let disposition = if shown.is_some() { "inline" } else { "attachment" };
+    headers.insert(header::CONTENT_DISPOSITION, value(&format!("{disposition}{}", file_name(name)))?);
+    Ok(response)
+}
+
+/// Something of this size with this hash: all of it, the part that is asked for, or that they have it. What is in it was
+/// written by strangers, and no browser runs any of it.
+pub(crate) async fn ranged(
+    hash: &str,
+    size: u64,
+    asked: &HeaderMap,
+    read: impl AsyncFnOnce(Option<Range<u64>>) -> Result<Body, Problem>,
+) -> Result<Response, Problem> {
+    let etag = format!("\"{hash}\"");
     let text = |name| asked.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let has_it = text(header::IF_NONE_MATCH)
         .is_some_and(|tags| tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag));
@@ -160,22 +227,20 @@ async fn send(
     } else {
         // A part of another version would not fit.
         let same = text(header::IF_RANGE).is_none_or(|tag| tag == etag);
-        let range = text(header::RANGE).filter(|_| same).map(|range| parse_range(range, blob.size));
+        let range = text(header::RANGE).filter(|_| same).map(|range| parse_range(range, size));
         match range {
             Some(Asked::Nothing) => {
-                let detail = format!("the file has {} bytes; ask for one range within them", blob.size);
+                let detail = format!("the file has {size} bytes; ask for one range within them");
                 return Err(Problem::new(Code::BadRange, detail));
             }
             Some(Asked::Part(range)) => {
-                let reading = api.app.read_file(file, Some(range.clone())).await?;
-                let told = format!("bytes {}-{}/{}", range.start, range.end - 1, blob.size);
+                let told = format!("bytes {}-{}/{size}", range.start, range.end - 1);
                 let headers = [(header::CONTENT_RANGE, told), (header::CONTENT_LENGTH, length(&range))];
-                (StatusCode::PARTIAL_CONTENT, headers, Body::from_stream(reading.bytes)).into_response()
+                (StatusCode::PARTIAL_CONTENT, headers, read(Some(range)).await?).into_response()
             }
             Some(Asked::Everything) | None => {
-                let reading = api.app.read_file(file, None).await?;
-                let headers = [(header::CONTENT_LENGTH, blob.size.to_string())];
-                (headers, Body::from_stream(reading.bytes)).into_response()
+                let headers = [(header::CONTENT_LENGTH, size.to_string())];
+                (headers, read(None).await?).into_response()
             }
         }
     };
@@ -185,13 +250,6 @@ async fn send(
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     let policy = "sandbox; default-src 'none'; frame-ancestors 'none'";
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
-    // Whatever a server or an uploader called it: what is not on the list is a file to be saved.
-    let essence = content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
-    let shown = SHOWN.iter().find(|shown| essence.eq_ignore_ascii_case(shown));
-    let kind = shown.copied().unwrap_or("application/octet-stream");
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    let disposition = if shown.is_some() { "inline" } else { "attachment" };
-    headers.insert(header::CONTENT_DISPOSITION, value(&format!("{disposition}{}", file_name(name)))?);
     Ok(response)
 }
 

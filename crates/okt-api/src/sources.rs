@@ -2,72 +2,22 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use chrono::NaiveDate;
 use http::{HeaderName, StatusCode, header};
-use okt_app::{Accepted, Resting, Sentence, SourceRequest};
-use okt_http::{Json, Page, PageRequest, Path, Problem, Query};
-use okt_model::{
-    Action, Error, Locator, Object, Permission, RepositoryId, SourceFilter, SourceId, SourceStatus,
+use okt_app::Accepted;
+use okt_auth::permissions::{SourceDelete, SourceRead, SourceUpdate, SourceWrite};
+use okt_http::{Budget, Json, Page, PageRequest, Path, Problem, Query};
+use okt_model::{Error, RepositoryId, SourceId};
+use okt_wire::contexts::Enqueued;
+use okt_wire::source_views::{SourceRow, SourceView};
+use okt_wire::sources::{
+    NewSource, Reference, ReferenceQuery, SourceAccepted, SourceDeletion, SourceParts, SourceQuery,
+    SourceWouldBeDeleted,
 };
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::Api;
-use crate::auth::Caught;
-use crate::contexts::Enqueued;
-use crate::repositories::Repository;
-use crate::source_views::{SourceRow, SourceView};
-
-pub(crate) const SOURCE_READ: Permission = Permission::new(Object::Source, Action::Read);
-pub(crate) const SOURCE_WRITE: Permission = Permission::new(Object::Source, Action::Write);
-pub(crate) const SOURCE_UPDATE: Permission = Permission::new(Object::Source, Action::Update);
-pub(crate) const SOURCE_DELETE: Permission = Permission::new(Object::Source, Action::Delete);
-
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewSource {
-    /// A web address; also the number of a paper (`arXiv:…`, `PMID:…`).
-    #[schema(example = "https://example.org/bees")]
-    pub(crate) url: Option<String>,
-    /// In place of the address.
-    pub(crate) doi: Option<String>,
-    /// The investigation that it belongs to.
-    pub(crate) investigation_id: Option<Uuid>,
-    /// The most that may be spent on it.
-    #[schema(minimum = 0.0)]
-    pub(crate) max_cost_usd: Option<f64>,
-}
-
-/// A source that was added, or was there already.
-#[derive(Serialize, ToSchema)]
-pub struct SourceAccepted {
-    source_id: Uuid,
-    job_id: Uuid,
-    /// `url`, `pdf_url`, `doi`, `arxiv`, `pmid` or `upload`.
-    #[schema(example = "url")]
-    resource_type: &'static str,
-    /// Whether the repository had it before.
-    existing: bool,
-}
-
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct SourceQuery {
-    /// `pending`, `fetching`, `fetched`, `processing`, `processed` or `failed`.
-    status: Option<String>,
-    /// `html`, `pdf`, `text` or `markdown`.
-    kind: Option<String>,
-    /// A part of the title or the address, in any case.
-    q: Option<String>,
-    /// There are none yet, so none can be right.
-    investigation_id: Option<Uuid>,
-    /// A date such as `2026-03-01`.
-    published_from: Option<NaiveDate>,
-    published_to: Option<NaiveDate>,
-    /// `newest` (the default) or `oldest`, by when they were added.
-    sort: Option<String>,
-}
+use crate::extract::{Repository, RequestOrigin};
 
 /// The source of a path; its repository is the gate's business.
 #[derive(Deserialize)]
@@ -76,61 +26,16 @@ pub struct SourcePath {
     pub(crate) source: Uuid,
 }
 
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct SourceDeletion {
-    /// Only says what would go.
-    dry_run: Option<bool>,
-}
-
-/// What goes with a source.
-#[derive(Serialize, ToSchema)]
-pub struct SourceWouldBeDeleted {
-    dry_run: bool,
-    /// Facts that no other source supports.
-    facts: i64,
-    images: usize,
-    /// Of its stored files.
-    bytes: u64,
-}
-
-/// A sentence of a source, and what rests on it.
-#[derive(Serialize, ToSchema)]
-pub struct Reference {
-    sentence_index: usize,
-    /// In Unicode code points of the parsed text.
-    start: i32,
-    end: i32,
-    text: String,
-    /// For PDFs, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    page: Option<u32>,
-    facts: Vec<ReferencedFact>,
-}
-
-/// A fact that rests on a sentence.
-#[derive(Serialize, ToSchema)]
-struct ReferencedFact {
-    fact_id: Uuid,
-    text: String,
-    /// Who put it into words.
-    model: String,
-}
-
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct ReferenceQuery {
-    /// `true` for sentences that some fact rests on, `false` for those that none does.
-    cited: Option<bool>,
-}
+/// A text up to this size is read without asking whether there is room for it.
+const LARGE: usize = 64 * 1024;
 
 /// The sources of a repository.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/sources", tag = "Sources",
-    params(("repoID" = String, Path, description = "Its id or its slug"), SourceQuery, PageRequest),
+    operation_id = "listSources", params(SourceQuery, PageRequest),
     responses((status = 200, body = Page<SourceRow>, description = "In the order asked for")))]
 pub async fn list(
     State(api): State<Api>,
-    repository: Repository,
+    repository: Repository<SourceRead>,
     Query(query): Query<SourceQuery>,
     page: PageRequest,
 ) -> Result<Page<SourceRow>, Problem> {
@@ -145,12 +50,12 @@ pub async fn list(
 ///
 /// It is fetched and processed in the background. A source of the same address or DOI is answered with 200 and not added again.
 #[utoipa::path(post, path = "/api/v1/repositories/{repoID}/sources", tag = "Sources",
-    params(("repoID" = String, Path, description = "Its id or its slug")), request_body = NewSource,
+    operation_id = "addSource", request_body = NewSource,
     responses((status = 202, body = SourceAccepted, description = "It will be fetched"),
-              (status = 200, body = SourceAccepted, description = "It was there before")))]
+              (status = 200, body = SourceAccepted, description = "It existed already")))]
 pub async fn create(
     State(api): State<Api>,
-    repository: Repository,
+    repository: Repository<SourceWrite>,
     Json(body): Json<NewSource>,
 ) -> Result<Response, Problem> {
     let accepted = api.app.add_source(&repository.0, &body.parsed()?).await?;
@@ -158,33 +63,52 @@ pub async fn create(
 }
 
 /// A source with its text, its sentences and its images.
+///
+/// The text of a large one is megabytes: `include` says which parts are wanted, and `…/text` and `…/markdown` have them alone.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/sources/{sourceID}", tag = "Sources",
-    params(("repoID" = String, Path, description = "Its id or its slug"), ("sourceID" = Uuid, Path)),
+    operation_id = "getSource", params(SourceParts),
     responses((status = 200, body = SourceView, description = "As it is now")))]
 pub async fn show(
     State(api): State<Api>,
-    repository: Repository,
+    repository: Repository<SourceRead>,
     Path(path): Path<SourcePath>,
+    Query(query): Query<SourceParts>,
+    budget: Budget,
 ) -> Result<Response, Problem> {
-    let seen = api.app.find_source(&repository.0, path.source.into()).await?;
-    // It may have megabytes, and others wait for this thread.
+    let parts = query.parsed()?;
+    // Twice: as it is read, and as it is written.
+    let admit = |bytes: usize| -> Result<_, Problem> {
+        let large = bytes > LARGE;
+        Ok((bytes, if large { Some(budget.reserve(2 * bytes)?) } else { None }))
+    };
+    let (seen, (bytes, reserved)) =
+        api.app.find_source(&repository.0, path.source.into(), parts, admit).await?;
+    // It may have tens of megabytes, which take a core for as many milliseconds.
     let written = tokio::task::spawn_blocking(move || {
-        SourceView::try_from(seen).map(|view| Json(view).into_response())
+        let mut json = Vec::with_capacity(bytes + bytes / 16 + 8 * 1024);
+        let view = SourceView::new(seen, parts)?;
+        serde_json::to_writer(&mut json, &view).map_err(Error::internal)?;
+        Ok::<_, Error>(json)
     });
-    Ok(written.await.map_err(Error::internal)??)
+    let json = written.await.map_err(Error::internal)??;
+    let response = ([(header::CONTENT_TYPE, "application/json")], json).into_response();
+    Ok(match reserved {
+        Some(reserved) => reserved.answer(response),
+        None => response,
+    })
 }
 
 /// Remove a source with everything that only it supports.
 ///
 /// What other sources support as well stays. With `dry_run=true` nothing is removed, and the answer says what would go.
 #[utoipa::path(delete, path = "/api/v1/repositories/{repoID}/sources/{sourceID}", tag = "Sources",
-    params(("repoID" = String, Path, description = "Its id or its slug"), ("sourceID" = Uuid, Path), SourceDeletion),
-    responses((status = 204, description = "It is gone"),
-              (status = 200, body = SourceWouldBeDeleted, description = "What would go, for a dry run")))]
+    operation_id = "deleteSource", params(SourceDeletion),
+    responses((status = 204, description = "Deleted"),
+              (status = 200, body = SourceWouldBeDeleted, description = "What would be deleted, for a dry run")))]
 pub async fn delete(
     State(api): State<Api>,
-    repository: Repository,
-    origin: Caught,
+    repository: Repository<SourceDelete>,
+    origin: RequestOrigin,
     Path(path): Path<SourcePath>,
     Query(query): Query<SourceDeletion>,
 ) -> Result<Response, Problem> {
@@ -198,44 +122,42 @@ pub async fn delete(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Turn the text of a source into facts, again if need be.
+/// Extract facts from the text of a source, also if it was done before.
 #[utoipa::path(post, path = "/api/v1/repositories/{repoID}/sources/{sourceID}/process", tag = "Sources",
-    params(("repoID" = String, Path, description = "Its id or its slug"), ("sourceID" = Uuid, Path)),
+    operation_id = "processSource",
     responses((status = 202, body = Enqueued, description = "The job that does it"),
-              (status = 409, body = okt_http::ProblemBody, content_type = "application/problem+json",
-               description = "Problem: conflict")))]
+              (status = 409, description = "conflict")))]
 pub async fn process(
     State(api): State<Api>,
-    repository: Repository,
+    repository: Repository<SourceUpdate>,
     Path(path): Path<SourcePath>,
 ) -> Result<(StatusCode, Json<Enqueued>), Problem> {
     let job = api.app.process_source(&repository.0, path.source.into()).await?;
     Ok((StatusCode::ACCEPTED, Json(Enqueued { job_id: job.uuid() })))
 }
 
-/// Take up a failed source again where it failed.
+/// Retry a failed source from the stage that failed.
 #[utoipa::path(post, path = "/api/v1/repositories/{repoID}/sources/{sourceID}/retry", tag = "Sources",
-    params(("repoID" = String, Path, description = "Its id or its slug"), ("sourceID" = Uuid, Path)),
+    operation_id = "retrySource",
     responses((status = 202, body = Enqueued, description = "The job that does it"),
-              (status = 409, body = okt_http::ProblemBody, content_type = "application/problem+json",
-               description = "Problem: conflict")))]
+              (status = 409, description = "conflict")))]
 pub async fn retry(
     State(api): State<Api>,
-    repository: Repository,
+    repository: Repository<SourceUpdate>,
     Path(path): Path<SourcePath>,
 ) -> Result<(StatusCode, Json<Enqueued>), Problem> {
     let job = api.app.retry_source(&repository.0, path.source.into()).await?;
     Ok((StatusCode::ACCEPTED, Json(Enqueued { job_id: job.uuid() })))
 }
 
-/// The sentences of a source, each with the facts that rest on it.
+/// The sentences of a source, each with the facts that it supports.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/sources/{sourceID}/references", tag = "Sources",
-    params(("repoID" = String, Path, description = "Its id or its slug"), ("sourceID" = Uuid, Path), ReferenceQuery,
+    operation_id = "listSourceReferences", params(ReferenceQuery,
            PageRequest),
     responses((status = 200, body = Page<Reference>, description = "In the order of the text")))]
 pub async fn references(
     State(api): State<Api>,
-    repository: Repository,
+    repository: Repository<SourceRead>,
     Path(path): Path<SourcePath>,
     Query(query): Query<ReferenceQuery>,
     page: PageRequest,
@@ -259,85 +181,4 @@ pub(crate) fn answer(repository: RepositoryId, accepted: Accepted) -> Response {
         existing: accepted.existing,
     };
     (status, headers, Json(body)).into_response()
-}
-
-/// There are none yet, so no id can be right.
-pub(crate) fn refuse_investigation(given: bool) -> Result<(), Error> {
-    if given {
-        return Err(Error::invalid("investigation_id", "no investigation has this id"));
-    }
-    Ok(())
-}
-
-impl NewSource {
-    pub(crate) fn parsed(&self) -> Result<SourceRequest, Error> {
-        refuse_investigation(self.investigation_id.is_some())?;
-        let locator = match (&self.url, &self.doi) {
-            (Some(url), None) => Locator::parse(url).map_err(|error| about("url", error)),
-            (None, Some(doi)) => Locator::parse(doi)
-                .ok()
-                .filter(|found| found.doi.is_some())
-                .ok_or_else(|| Error::invalid("doi", "is no DOI; it looks like 10.1000/182")),
-            _ => Err(Error::invalid("url", "give either url or doi")),
-        }?;
-        Ok(SourceRequest { locator, max_cost_usd: self.max_cost_usd })
-    }
-}
-
-/// The same refusal, about the field that the caller knows.
-fn about(field: &'static str, error: Error) -> Error {
-    match error {
-        Error::Invalid(mut errors) => {
-            for error in &mut errors {
-                error.field = field.into();
-            }
-            Error::Invalid(errors)
-        }
-        other => other,
-    }
-}
-
-impl SourceQuery {
-    fn parsed(self) -> Result<(SourceFilter, bool), Error> {
-        refuse_investigation(self.investigation_id.is_some())?;
-        let status = self.status.map(|text| {
-            let found = SourceStatus::ALL.iter().find(|status| status.as_str() == text).copied();
-            found.ok_or_else(|| Error::invalid("status", "no source has this status"))
-        });
-        let oldest = match self.sort.as_deref() {
-            None | Some("newest") => false,
-            Some("oldest") => true,
-            Some(_) => return Err(Error::invalid("sort", "must be newest or oldest")),
-        };
-        if self.q.as_ref().is_some_and(|q| q.chars().count() > 200) {
-            return Err(Error::invalid("q", "must be at most 200 characters"));
-        }
-        let filter = SourceFilter {
-            status: status.transpose()?,
-            kind: self.kind,
-            q: self.q.filter(|q| !q.is_empty()),
-            published_from: self.published_from,
-            published_to: self.published_to,
-        };
-        Ok((filter, oldest))
-    }
-}
-
-impl From<Sentence> for Reference {
-    fn from(sentence: Sentence) -> Self {
-        Self {
-            sentence_index: sentence.index,
-            start: sentence.start,
-            end: sentence.end,
-            text: sentence.text,
-            page: sentence.page,
-            facts: sentence.facts.into_iter().map(ReferencedFact::from).collect(),
-        }
-    }
-}
-
-impl From<Resting> for ReferencedFact {
-    fn from(fact: Resting) -> Self {
-        Self { fact_id: fact.id.uuid(), text: fact.text, model: fact.model }
-    }
 }

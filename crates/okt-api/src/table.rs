@@ -1,34 +1,34 @@
 //! Every route with its guard.
 
-use okt_http::Guard::{Authenticated, Needs, Probe, Public, Session};
+use okt_auth::Needed;
+use okt_auth::permissions::{
+    AiUsageRead, AuditRead, DecompositionRead, FactRead, FactUpdate, JobCancel, JobRead, MemberManage,
+    MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete, RepositoryManage, RepositoryRead,
+    RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete, SourceProviderExecute,
+    SourceProviderRead, SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
+};
+use okt_config::Metrics;
+use okt_http::Guard::{self, Authenticated, Probe, Public, Session};
 use okt_http::{Routes, route};
-use okt_model::{Action, Object, Permission};
 
-use crate::ai_usage::AI_USAGE_READ;
-use crate::facts::{FACT_READ, FACT_UPDATE};
-use crate::jobs::{JOB_CANCEL, JOB_READ};
-use crate::members::{MEMBER_MANAGE, MEMBER_READ};
-use crate::promptsets::{PROMPTSET_READ, PROMPTSET_WRITE};
-use crate::repositories::{REPOSITORY_DELETE, REPOSITORY_READ, REPOSITORY_UPDATE, REPOSITORY_WRITE};
-use crate::settings::REPOSITORY_MANAGE;
-use crate::source_providers::{DECOMPOSITION_READ, SOURCE_PROVIDER_EXECUTE, SOURCE_PROVIDER_READ};
-use crate::sources::{SOURCE_DELETE, SOURCE_READ, SOURCE_UPDATE, SOURCE_WRITE};
 use crate::{
-    Api, admin, ai_usage, api_keys, audit, auth, contexts, docs, facts, health, jobs, members, metrics,
-    oauth, once, openapi, presets, promptsets, registry, repositories, settings, source_estimates,
-    source_files, source_import, source_providers, sources, users,
+    Api, admin, ai_usage, api_keys, audit, auth, contexts, docs, facts, health, invitations, jobs, members,
+    metrics, oauth, once, openapi, presets, promptsets, registry, repositories, sessions, settings, setup,
+    source_estimates, source_files, source_import, source_providers, source_texts, sources, streams, users,
 };
 
-const AUDIT_READ: Permission = Permission::new(Object::Audit, Action::Read);
-const ROLE_MANAGE: Permission = Permission::new(Object::Role, Action::Manage);
-const ROLE_READ: Permission = Permission::new(Object::Role, Action::Read);
-const USER_READ: Permission = Permission::new(Object::User, Action::Read);
+/// The guard for a handler that asks for `System<P>` or `Repository<P>`.
+const fn needs<P: Needed>() -> Guard {
+    Guard::Needs(P::PERMISSION)
+}
 
 /// All routes of the service.
+#[expect(clippy::too_many_lines, reason = "a line for each route")]
 pub fn table(api: &Api) -> Routes<Api> {
     probes(api)
-        .at(Public, route!(openapi::show))
-        .at(Public, route!(docs::show))
+        .at_any_query(Public, route!(openapi::show))
+        .at_any_query(Public, route!(docs::show))
+        .at(Public, route!(setup::show))
         .at(Public, route!(auth::register))
         .at(Public, route!(auth::login))
         .at(Public, route!(auth::refresh))
@@ -36,102 +36,114 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(Authenticated, route!(users::me))
         .at(Authenticated, route!(users::show))
         .at(Session, route!(users::update))
+        .at(Session, route!(sessions::change_password))
+        .at(Session, route!(sessions::list))
+        .at(Session, route!(sessions::end))
         .at(Authenticated, route!(users::permissions))
         .at(Session, route!(api_keys::list))
         .at(Session, once(&api.app, route!(api_keys::create)))
         .at(Session, route!(api_keys::revoke))
-        .at(Public, route!(oauth::metadata::server))
-        .at(Public, route!(oauth::metadata::server_at))
-        .at(Public, route!(oauth::metadata::resource))
-        .at(Public, route!(oauth::metadata::resource_at))
-        .at(Public, route!(oauth::metadata::resource_below))
-        .at(Public, route!(oauth::register::create))
-        .at(Public, route!(oauth::register::show))
-        .at(Public, route!(oauth::register::update))
-        .at(Public, route!(oauth::register::delete))
-        .at(Public, route!(oauth::authorize::show))
-        .at(Public, route!(oauth::authorize::decide))
-        .at(Public, route!(oauth::authorize::sign_in))
-        .at(Public, route!(oauth::token::issue))
-        .at(Public, route!(oauth::token::revoke))
+        .at_any_query(Public, route!(oauth::metadata::server))
+        .at_any_query(Public, route!(oauth::metadata::server_at))
+        .at_any_query(Public, route!(oauth::metadata::resource))
+        .at_any_query(Public, route!(oauth::metadata::resource_at))
+        .at_any_query(Public, route!(oauth::metadata::resource_below))
+        .at_any_query(Public, route!(oauth::register::create))
+        .at_any_query(Public, route!(oauth::register::show))
+        .at_any_query(Public, route!(oauth::register::update))
+        .at_any_query(Public, route!(oauth::register::delete))
+        .at_any_query(Public, route!(oauth::authorize::show))
+        .at_any_query(Public, route!(oauth::authorize::decide))
+        .at_any_query(Public, route!(oauth::authorize::sign_in))
+        .at_any_query(Public, route!(oauth::token::issue))
+        .at_any_query(Public, route!(oauth::token::revoke))
         .at(Session, route!(oauth::grants::list))
         .at(Session, route!(oauth::grants::revoke))
-        .at(Needs(USER_READ), route!(admin::users))
-        .at(Needs(ROLE_MANAGE), route!(admin::assign_role))
-        .at(Needs(ROLE_MANAGE), route!(admin::remove_role))
-        .at(Needs(ROLE_READ), route!(admin::permissions))
-        .at(Needs(AUDIT_READ), route!(audit::list))
-        .at(Needs(JOB_CANCEL), route!(jobs::rescue))
-        .at(Needs(JOB_READ), route!(jobs::list))
-        .at(Needs(JOB_READ), route!(jobs::stats))
-        .at(Needs(JOB_READ), route!(jobs::show))
-        .at(Needs(SOURCE_PROVIDER_READ), route!(source_providers::list))
-        .at(Needs(DECOMPOSITION_READ), route!(source_providers::decomposition))
-        .at(Needs(SOURCE_PROVIDER_EXECUTE), route!(source_providers::classify))
-        .at(Needs(SOURCE_PROVIDER_EXECUTE), once(&api.app, route!(source_providers::retrieve)))
-        .at(Needs(SOURCE_PROVIDER_EXECUTE), route!(source_providers::search))
-        .at(Needs(AI_USAGE_READ), route!(ai_usage::show))
-        .at(Needs(PROMPTSET_READ), route!(promptsets::list))
-        .at(Needs(PROMPTSET_WRITE), once(&api.app, route!(promptsets::create)))
-        .at(Needs(PROMPTSET_READ), route!(promptsets::show))
+        .at(needs::<UserRead>(), route!(admin::users))
+        .at(needs::<UserManage>(), route!(admin::set_status))
+        .at(needs::<RoleManage>(), route!(admin::assign_role))
+        .at(needs::<RoleManage>(), route!(admin::remove_role))
+        .at(needs::<RoleRead>(), route!(admin::permissions))
+        .at(needs::<AuditRead>(), route!(audit::list))
+        .at(needs::<JobCancel>(), route!(jobs::rescue))
+        .at(needs::<JobRead>(), route!(jobs::list))
+        .at(needs::<JobRead>(), route!(jobs::stats))
+        .at(needs::<JobRead>(), route!(jobs::show))
+        .at(needs::<SourceProviderRead>(), route!(source_providers::list))
+        .at(needs::<DecompositionRead>(), route!(source_providers::decomposition))
+        .at(needs::<SourceProviderExecute>(), route!(source_providers::classify))
+        .at(needs::<SourceProviderExecute>(), once(&api.app, route!(source_providers::retrieve)))
+        .at(needs::<SourceProviderExecute>(), route!(source_providers::search))
+        .at(needs::<AiUsageRead>(), route!(ai_usage::show))
+        .at(needs::<PromptsetRead>(), route!(promptsets::list))
+        .at(needs::<PromptsetWrite>(), once(&api.app, route!(promptsets::create)))
+        .at(needs::<PromptsetRead>(), route!(promptsets::show))
         .at(Public, route!(presets::list))
         .at(Authenticated, route!(repositories::list))
-        .at(Needs(REPOSITORY_WRITE), once(&api.app, route!(repositories::create)))
-        .at(Needs(REPOSITORY_READ), route!(repositories::show))
-        .at(Needs(REPOSITORY_UPDATE), route!(repositories::update))
-        .at(Needs(REPOSITORY_DELETE), route!(repositories::delete))
+        .at(needs::<RepositoryWrite>(), once(&api.app, route!(repositories::create)))
+        .at(needs::<RepositoryRead>(), route!(repositories::show))
+        .at(needs::<RepositoryUpdate>(), route!(repositories::update))
+        .at(needs::<RepositoryDelete>(), route!(repositories::delete))
         .at(Authenticated, route!(repositories::permissions))
-        .at(Needs(MEMBER_READ), route!(members::list))
-        .at(Needs(MEMBER_MANAGE), route!(members::set))
-        .at(Needs(MEMBER_MANAGE), route!(members::remove))
-        .at(Needs(AUDIT_READ), route!(audit::list_in))
-        .at(Needs(REPOSITORY_MANAGE), route!(settings::show))
-        .at(Needs(REPOSITORY_MANAGE), route!(settings::providers))
-        .at(Needs(REPOSITORY_MANAGE), route!(settings::auto_contribute))
-        .at(Needs(REPOSITORY_MANAGE), route!(settings::registry))
-        .at(Needs(REPOSITORY_MANAGE), route!(settings::promptsets))
-        .at(Needs(REPOSITORY_MANAGE), route!(settings::budget))
-        .at(Needs(REPOSITORY_MANAGE), route!(settings::stages))
-        .at(Needs(REPOSITORY_MANAGE), once(&api.app, route!(contexts::create)))
-        .at(Needs(REPOSITORY_MANAGE), route!(contexts::update))
-        .at(Needs(REPOSITORY_MANAGE), route!(contexts::delete))
-        .at(Needs(REPOSITORY_MANAGE), once(&api.app, route!(contexts::migrate)))
-        .at(Needs(REPOSITORY_MANAGE), route!(registry::contribute_all))
-        .at(Needs(REPOSITORY_MANAGE), route!(registry::pull_all))
-        .at(Needs(SOURCE_READ), route!(sources::list))
-        .at(Needs(SOURCE_WRITE), once(&api.app, route!(sources::create)))
-        .at_streaming(Needs(SOURCE_WRITE), route!(source_files::upload))
-        .at_streaming(Needs(SOURCE_WRITE), route!(source_import::import))
-        .at(Needs(SOURCE_WRITE), route!(source_estimates::estimate))
-        .at(Needs(SOURCE_READ), route!(sources::show))
-        .at(Needs(SOURCE_DELETE), route!(sources::delete))
-        .at(Needs(SOURCE_UPDATE), once(&api.app, route!(sources::process)))
-        .at(Needs(SOURCE_UPDATE), once(&api.app, route!(sources::retry)))
-        .at(Needs(SOURCE_READ), route!(facts::list_of_source))
-        .at(Needs(SOURCE_READ), route!(sources::references))
-        .at(Needs(SOURCE_READ), route!(source_files::image))
-        .at(Needs(SOURCE_READ), route!(source_files::body))
-        .at(Needs(FACT_READ), route!(facts::list))
-        .at(Needs(FACT_READ), route!(facts::show))
-        .at(Needs(FACT_UPDATE), route!(facts::judge))
-        .at(Needs(FACT_READ), route!(facts::concepts))
-        .at(Needs(FACT_READ), route!(facts::similar))
-        .at(Needs(AI_USAGE_READ), route!(ai_usage::show_in))
-        .at(Needs(JOB_READ), route!(jobs::list_in))
-        .at(Needs(JOB_READ), route!(jobs::stats_in))
-        .at(Needs(JOB_READ), route!(jobs::show_in))
-        .at(Needs(JOB_CANCEL), route!(jobs::cancel))
-        .at(Needs(JOB_CANCEL), once(&api.app, route!(jobs::retry)))
-        .at(Needs(JOB_READ), route!(jobs::events))
-        .at(Needs(JOB_READ), route!(jobs::job_events))
+        .at(needs::<MemberRead>(), route!(members::list))
+        .at(needs::<MemberManage>(), route!(members::set))
+        .at(needs::<MemberManage>(), route!(members::remove))
+        .at(needs::<MemberManage>(), route!(invitations::list))
+        .at(needs::<MemberManage>(), once(&api.app, route!(invitations::create)))
+        .at(needs::<MemberManage>(), route!(invitations::delete))
+        .at(Session, route!(invitations::accept))
+        .at_any_query(Public, route!(invitations::page))
+        .at(needs::<AuditRead>(), route!(audit::list_in))
+        .at(needs::<RepositoryManage>(), route!(settings::show))
+        .at(needs::<RepositoryManage>(), route!(settings::providers))
+        .at(needs::<RepositoryManage>(), route!(settings::auto_contribute))
+        .at(needs::<RepositoryManage>(), route!(settings::registry))
+        .at(needs::<RepositoryManage>(), route!(settings::promptsets))
+        .at(needs::<RepositoryManage>(), route!(settings::budget))
+        .at(needs::<RepositoryManage>(), route!(settings::stages))
+        .at(needs::<RepositoryManage>(), once(&api.app, route!(contexts::create)))
+        .at(needs::<RepositoryManage>(), route!(contexts::update))
+        .at(needs::<RepositoryManage>(), route!(contexts::delete))
+        .at(needs::<RepositoryManage>(), once(&api.app, route!(contexts::migrate)))
+        .at(needs::<RepositoryManage>(), route!(registry::contribute_all))
+        .at(needs::<RepositoryManage>(), route!(registry::pull_all))
+        .at(needs::<SourceRead>(), route!(sources::list))
+        .at(needs::<SourceWrite>(), once(&api.app, route!(sources::create)))
+        .at_upload(needs::<SourceWrite>(), route!(source_files::upload))
+        .at_upload(needs::<SourceWrite>(), route!(source_import::import))
+        .at(needs::<SourceWrite>(), route!(source_estimates::estimate))
+        .at(needs::<SourceRead>(), route!(sources::show))
+        .at(needs::<SourceDelete>(), route!(sources::delete))
+        .at(needs::<SourceUpdate>(), once(&api.app, route!(sources::process)))
+        .at(needs::<SourceUpdate>(), once(&api.app, route!(sources::retry)))
+        .at(needs::<SourceRead>(), route!(facts::list_of_source))
+        .at(needs::<SourceRead>(), route!(sources::references))
+        .at_download(needs::<SourceRead>(), route!(source_files::image))
+        .at_download(needs::<SourceRead>(), route!(source_files::body))
+        .at_download(needs::<SourceRead>(), route!(source_texts::text))
+        .at_download(needs::<SourceRead>(), route!(source_texts::markdown))
+        .at(needs::<FactRead>(), route!(facts::list))
+        .at(needs::<FactRead>(), route!(facts::show))
+        .at(needs::<FactUpdate>(), route!(facts::set_status))
+        .at(needs::<FactRead>(), route!(facts::group))
+        .at(needs::<FactRead>(), route!(facts::concepts))
+        .at(needs::<FactRead>(), route!(facts::similar))
+        .at(needs::<AiUsageRead>(), route!(ai_usage::show_in))
+        .at(needs::<JobRead>(), route!(jobs::list_in))
+        .at(needs::<JobRead>(), route!(jobs::stats_in))
+        .at(needs::<JobRead>(), route!(jobs::show_in))
+        .at(needs::<JobCancel>(), route!(jobs::cancel))
+        .at(needs::<JobCancel>(), once(&api.app, route!(jobs::retry)))
+        .at_stream(needs::<JobRead>(), streams::IDLE, route!(jobs::events))
+        .at_stream(needs::<JobRead>(), streams::IDLE, route!(jobs::job_events))
 }
 
 /// What every process answers, whatever its role.
 pub fn probes(api: &Api) -> Routes<Api> {
     let routes = health(api);
-    match api.app.config().server.metrics_addr {
-        None => routes.at(Probe, route!(metrics::show)),
-        Some(_) => routes,
+    match api.app.config().metrics() {
+        Metrics::Main => routes.at(Probe, route!(metrics::show)),
+        Metrics::At(_) | Metrics::Nowhere => routes,
     }
 }
 

@@ -1,16 +1,19 @@
 //! Accounts and sessions.
 
-use okt_auth::{Caller, Credential, Passwords, SystemScope, Verified, opaque, refresh};
-use okt_config::Secret;
-use okt_model::{Action, Domain, Email, Error, Object, Permission, Result, Role, SessionId, User, UserId};
-use okt_store::{Connection, repositories, roles, sessions, users};
+use std::time::Duration;
 
-use crate::audit::{Actor, record, record_in};
-use crate::roles::described;
+use okt_auth::permissions::{UserManage, UserRead};
+use okt_auth::{Caller, Credential, Needed as _, SystemScope, opaque, refresh};
+use okt_config::Secret;
+use okt_model::{Domain, Email, Error, Result, Role, SessionId, User, UserId, checked_name, plain};
+use okt_store::sessions::Device;
+use okt_store::{Connection, roles, sessions, users};
+
+use crate::audit::{Actor, record};
+use crate::passwords::end_everything;
 use crate::{App, Origin};
 
-const READ_USERS: Permission = Permission::new(Object::User, Action::Read);
-const NAME_LIMIT: usize = 200;
+pub(crate) const NAME_LIMIT: usize = 200;
 
 /// A session that has just begun or gone on.
 pub struct SignedIn {
@@ -22,6 +25,8 @@ pub struct SignedIn {
 pub struct SessionTokens {
     pub access: Secret,
     pub refresh: Secret,
+    /// Of the access token.
+    pub expires_in: Duration,
 }
 
 /// What is to be changed of a profile.
@@ -40,80 +45,14 @@ pub enum Profile {
 }
 
 impl App {
-    /// Makes an account and signs it in. The very first one may become the administrator of the installation.
-    pub async fn register(
-        &self,
-        origin: &Origin,
-        email: &str,
-        password: &str,
-        name: &str,
-    ) -> Result<SignedIn> {
-        let email = Email::parse(email)?;
-        let name = checked_name(name)?;
-        Passwords::check_length(password)?;
-        if self.is_public() {
-            Passwords::check_uncommon(password)?;
-        }
-        let hash = self.auth().passwords().hash(password).await?;
-
-        let mut tx = self.databases().begin_system().await?;
-        let first = is_first(&mut tx).await?;
-        let user = users::insert(&mut tx, UserId::mint(), &email, name, &hash).await?;
-        roles::assign(&mut tx, user.id, Domain::System, Role::User).await?;
-        record(&mut tx, origin, Actor::user(user.id), "user.registered", &user.id.to_string()).await?;
-        let promoted = first && self.config().bootstrap.auto_promote_first_user;
-        if promoted {
-            self.promote(&mut tx, origin, user.id).await?;
-            // The starter repository has waited for somebody.
-            if let Some(id) = repositories::give_ownerless(&mut tx, user.id).await? {
-                let domain = Domain::Repository(id);
-                roles::assign(&mut tx, user.id, domain, Role::Repoadmin).await?;
-                let object = described(user.id, domain, Role::Repoadmin);
-                record_in(&mut tx, origin, Actor::SERVICE, "role.assigned", &object, Some(id)).await?;
-            }
-        }
-        let session = self.open_session(&mut tx, user.id).await?;
-        tx.commit().await?;
-        if promoted {
-            tracing::warn!(user.id = %user.id, "the first user was made sysadmin");
-        }
-        Ok(SignedIn { tokens: self.signed(user.id, session), user })
-    }
-
     pub async fn login(&self, origin: &Origin, email: &str, password: &str) -> Result<SignedIn> {
-        let user = self.check_password(origin, email, password).await?;
+        let proven = self.check_password(origin, email, password).await?;
         let mut tx = self.databases().begin_system().await?;
+        let user = proven.hold(&mut tx).await?;
         record(&mut tx, origin, Actor::user(user.id), "login", &user.id.to_string()).await?;
-        let session = self.open_session(&mut tx, user.id).await?;
+        let session = self.open_session(&mut tx, origin, user.id).await?;
         tx.commit().await?;
         Ok(SignedIn { tokens: self.signed(user.id, session), user })
-    }
-
-    /// Whose password it is. Whoever is not known hears the same as who is wrong, after the same time.
-    pub(crate) async fn check_password(&self, origin: &Origin, email: &str, password: &str) -> Result<User> {
-        let found = match Email::parse(email) {
-            Ok(email) => users::find_by_email(&mut *self.databases().acquire_system().await?, &email).await?,
-            Err(_) => None,
-        };
-        let hash = found.as_ref().map(|(_, hash)| hash.as_str());
-        let verified = self.auth().passwords().verify(password, hash).await?;
-        match (found, verified) {
-            (Some((user, _)), Verified::Right) => Ok(user),
-            (Some((user, _)), Verified::RightButRehash) => {
-                // Renewing it can wait for a quieter moment.
-                if let Ok(hash) = self.auth().passwords().hash(password).await {
-                    let mut conn = self.databases().acquire_system().await?;
-                    users::set_password_hash(&mut conn, user.id, &hash).await?;
-                }
-                Ok(user)
-            }
-            (found, _) => {
-                let object = found.map_or_else(String::new, |(user, _)| user.id.to_string());
-                let mut conn = self.databases().acquire_system().await?;
-                record(&mut conn, origin, Actor::STRANGER, "login.failed", &object).await?;
-                Err(Error::Unauthenticated("the e-mail address or the password is wrong"))
-            }
-        }
     }
 
     /// Ends the session that the caller came with.
@@ -122,7 +61,7 @@ impl App {
         let mut tx = self.databases().begin_system().await?;
         sessions::revoke(&mut tx, session).await?;
         record(&mut tx, origin, Actor::caller(caller), "logout", &session.to_string()).await?;
-        tx.commit().await
+        Ok(tx.commit().await?)
     }
 
     /// Exchanges a refresh token for a new pair.
@@ -141,7 +80,7 @@ impl App {
                 let object = session.to_string();
                 record(&mut tx, origin, Actor::STRANGER, "session.token_reused", &object).await?;
                 tx.commit().await?;
-                tracing::warn!(user.id = %user, "a refresh token came again, the session was ended");
+                tracing::warn!(user.id = %user, "refresh token reused; revoked the session");
                 Err(REFUSED)
             }
             refresh::Next::Rotate => {
@@ -165,15 +104,15 @@ impl App {
         let mut conn = self.databases().acquire_system().await?;
         let user = users::find(&mut conn, id).await?.ok_or(Error::NotFound("user"))?;
         // A client that was not let see accounts does not see its own person's either.
-        let unseen = matches!(caller.credential(), Credential::Grant(_)) && !caller.was_given(READ_USERS);
+        let unseen =
+            matches!(caller.credential(), Credential::Grant(_)) && !caller.was_given(UserRead::PERMISSION);
         if unseen {
             return Ok(Profile::Public(user));
         }
         if id == caller.user() {
-            conn.done();
             return Ok(Profile::Whole(user, caller.roles(Domain::System)));
         }
-        if !caller.may(Domain::System, READ_USERS) {
+        if !caller.may(Domain::System, UserRead::PERMISSION) {
             return Ok(Profile::Public(user));
         }
         let theirs = roles::list_of(&mut conn, id).await?;
@@ -192,73 +131,121 @@ impl App {
         if id != caller.user() && !caller.is_sysadmin() {
             return Err(Error::Forbidden("only the user or a sysadmin may change a profile"));
         }
-        let name = change.name.map(checked_name).transpose()?;
+        let name = change.name.map(|name| checked_name("name", name, 0, NAME_LIMIT)).transpose()?;
         let email = change.email.map(Email::parse).transpose()?;
-        if let Some(email) = &email
-            && id == caller.user()
-            && (self.is_public() || change.password.is_some())
-        {
-            let own = users::find(&mut *self.databases().acquire_system().await?, id).await?;
-            let own = own.ok_or(Error::NotFound("user"))?;
-            if email.as_str() != own.email {
-                let password = change.password.unwrap_or_default();
-                self.check_password(origin, &own.email, password).await.map_err(|error| match error {
-                    Error::Unauthenticated(_) => {
-                        Error::invalid("password", "must be your password, to change your e-mail address")
-                    }
-                    error => error,
-                })?;
-            }
-        }
+        self.confirm(origin, caller, id, email.as_ref(), change.password).await?;
         let mut tx = self.databases().begin_system().await?;
-        let user = users::update(&mut tx, id, name, email.as_ref()).await?.ok_or(Error::NotFound("user"))?;
+        let user = users::update(&mut tx, id, name.as_deref(), email.as_ref()).await?;
+        let user = user.ok_or(Error::NotFound("user"))?;
         record(&mut tx, origin, Actor::caller(caller), "user.updated", &id.to_string()).await?;
         let theirs = roles::list_of(&mut tx, id).await?;
         tx.commit().await?;
         Ok(Profile::Whole(user, in_system(theirs)))
     }
 
+    /// Whether the owner of an account shows the password where a change of its address asks for it. A password that could
+    /// be taken for a new one is refused, or whoever sent it would believe that it was changed.
+    async fn confirm(
+        &self,
+        origin: &Origin,
+        caller: &Caller,
+        id: UserId,
+        email: Option<&Email>,
+        password: Option<&str>,
+    ) -> Result<()> {
+        if password.is_some() && (email.is_none() || id != caller.user()) {
+            let message = "only confirms a new e-mail address of your own; to change the password, use \
+                           POST /api/v1/users/me/password";
+            return Err(Error::invalid("password", message));
+        }
+        let Some(email) = email.filter(|_| id == caller.user()) else { return Ok(()) };
+        if password.is_none() && !self.is_public() {
+            return Ok(());
+        }
+        let own = users::find(&mut *self.databases().acquire_system().await?, id).await?;
+        let own = own.ok_or(Error::NotFound("user"))?;
+        if password.is_none() && email.as_str() == own.email {
+            return Ok(());
+        }
+        let checked = self.check_password(origin, &own.email, password.unwrap_or_default()).await;
+        checked.map(|_| ()).map_err(|error| match error {
+            Error::Unauthenticated(_) => Error::invalid(
+                "password",
+                "must be your current one, to change your e-mail address; to change the password, use \
+                 POST /api/v1/users/me/password",
+            ),
+            error => error,
+        })
+    }
+
+    /// Lets an account be used again, or not any more: its sessions and what it gave to clients end, and its keys and
+    /// everything else rest until it is active again.
+    pub async fn set_user_status(
+        &self,
+        origin: &Origin,
+        scope: &SystemScope<UserManage>,
+        id: UserId,
+        active: bool,
+    ) -> Result<()> {
+        if !active && id == scope.caller().user() {
+            return Err(Error::Conflict("you can't disable your own account; another sysadmin can"));
+        }
+        let mut tx = self.databases().begin_system().await?;
+        let other = active || roles::another_sysadmin(&mut tx, id).await?;
+        let changed = users::set_disabled(&mut tx, id, !active).await?.ok_or(Error::NotFound("user"))?;
+        if !other {
+            return Err(Error::Conflict(
+                "the last active sysadmin can't be disabled; make another one first",
+            ));
+        }
+        if changed {
+            let action = if active { "user.enabled" } else { "user.disabled" };
+            record(&mut tx, origin, Actor::caller(scope.caller()), action, &id.to_string()).await?;
+        }
+        if !active {
+            end_everything(&mut tx, id, None).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
     /// Everybody, oldest first.
-    pub async fn list_users(&self, _: &SystemScope, after: Option<UserId>, limit: i64) -> Result<Vec<User>> {
-        users::list(&mut *self.databases().acquire_system().await?, after, limit).await
+    pub async fn list_users(
+        &self,
+        _: &SystemScope<UserRead>,
+        after: Option<UserId>,
+        limit: i64,
+    ) -> Result<Vec<User>> {
+        Ok(users::list(&mut *self.databases().acquire_system().await?, after, limit).await?)
     }
 
     /// Whether strangers can reach this installation, as far as we know.
-    fn is_public(&self) -> bool {
+    pub(crate) fn is_public(&self) -> bool {
         self.config().oauth.issuer.is_some()
     }
 
-    async fn open_session(&self, conn: &mut Connection, user: UserId) -> Result<(SessionId, Secret)> {
+    pub(crate) async fn open_session(
+        &self,
+        conn: &mut Connection,
+        origin: &Origin,
+        user: UserId,
+    ) -> Result<(SessionId, Secret)> {
         let ttl = self.config().auth.refresh_ttl.duration();
         let session = SessionId::mint();
         let (token, hash) = opaque::mint(opaque::Prefix::SessionRefresh)?;
-        sessions::insert(conn, session, user, ttl).await?;
+        let address = origin.address.map(|address| address.to_string());
+        let agent = origin.agent.as_deref().map(plain);
+        let device = Device { address: address.as_deref(), agent: agent.as_deref() };
+        sessions::insert(conn, session, user, ttl, device).await?;
         sessions::insert_refresh_token(conn, hash.as_bytes(), session, ttl).await?;
         Ok((session, token))
     }
 
-    fn signed(&self, user: UserId, (session, refresh): (SessionId, Secret)) -> SessionTokens {
-        SessionTokens { access: self.auth().sign_session(user, session), refresh }
+    pub(crate) fn signed(&self, user: UserId, (session, refresh): (SessionId, Secret)) -> SessionTokens {
+        let expires_in = self.config().auth.token_ttl.duration();
+        SessionTokens { access: self.auth().sign_session(user, session), refresh, expires_in }
     }
-}
-
-/// Whether nobody has an account. While that may be so, everybody who asks waits for the one before.
-pub(crate) async fn is_first(conn: &mut Connection) -> Result<bool> {
-    if users::any(conn).await? {
-        return Ok(false);
-    }
-    users::lock_first(conn).await?;
-    Ok(!users::any(conn).await?)
 }
 
 fn in_system(assignments: Vec<(Domain, Role)>) -> Vec<Role> {
     assignments.into_iter().filter(|(domain, _)| *domain == Domain::System).map(|(_, role)| role).collect()
-}
-
-pub(crate) fn checked_name(name: &str) -> Result<&str> {
-    let name = name.trim();
-    if name.chars().count() > NAME_LIMIT || name.chars().any(char::is_control) {
-        return Err(Error::invalid("name", "must be at most 200 characters without control characters"));
-    }
-    Ok(name)
 }

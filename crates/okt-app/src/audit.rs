@@ -1,11 +1,21 @@
 //! The audit: who did what, and who was refused.
+//!
+//! What is done in the system database is recorded there in the same transaction. What is done in a repository is recorded
+//! in its own database, in the same transaction too, and carried to the audit right after the commit, or by
+//! [`App::carry_audit`] where that failed.
 
-use okt_auth::{Caller, Credential, RepoScope, SystemScope};
+use std::time::Duration;
+
+use okt_auth::permissions::AuditRead;
+use okt_auth::{Caller, Credential, RepoAccess, RepoScope, SystemScope};
 use okt_model::{AuditEntry, AuditFilter, AuditId, GrantId, NewAuditEntry, RepositoryId, Result, UserId};
-use okt_store::{Connection, audit};
+use okt_store::{Connection, Tx, audit, audit_outbox};
 use uuid::Uuid;
 
 use crate::{App, Origin};
+
+/// How long somebody waits for the entry of what they did to reach the audit; it gets there anyway.
+const CARRYING: Duration = Duration::from_secs(1);
 
 /// Who did something.
 #[derive(Clone, Copy)]
@@ -39,7 +49,7 @@ impl Actor {
     }
 }
 
-/// Records what `actor` did to `object`, in the transaction of the deed.
+/// Records what `actor` did to `object`, in the transaction that does it.
 pub(crate) async fn record(
     conn: &mut Connection,
     origin: &Origin,
@@ -50,7 +60,7 @@ pub(crate) async fn record(
     record_in(conn, origin, actor, action, object, None).await
 }
 
-/// As [`record`], where the deed belongs to a repository.
+/// As [`record`], where `object` belongs to a repository.
 pub(crate) async fn record_in(
     conn: &mut Connection,
     origin: &Origin,
@@ -60,7 +70,18 @@ pub(crate) async fn record_in(
     repository: Option<RepositoryId>,
 ) -> Result<()> {
     let address = origin.address.map(|address| address.to_string());
-    let entry = NewAuditEntry {
+    Ok(audit::insert(conn, &entry(origin, actor, action, object, repository, address.as_deref())).await?)
+}
+
+fn entry<'a>(
+    origin: &'a Origin,
+    actor: Actor,
+    action: &'static str,
+    object: &'a str,
+    repository: Option<RepositoryId>,
+    address: Option<&'a str>,
+) -> NewAuditEntry<'a> {
+    NewAuditEntry {
         id: AuditId::mint(),
         actor: actor.user,
         actor_kind: actor.kind,
@@ -68,11 +89,10 @@ pub(crate) async fn record_in(
         action,
         object,
         repository,
-        address: address.as_deref(),
+        address,
         agent: origin.agent.as_deref(),
         request_id: &origin.request_id,
-    };
-    audit::insert(conn, &entry).await
+    }
 }
 
 impl App {
@@ -88,42 +108,81 @@ impl App {
         record_in(&mut conn, origin, Actor::caller(caller), "request.denied", what, repository).await
     }
 
-    /// Records what was done in a repository. After the deed, because the repository may be on another server than the audit.
-    pub(crate) async fn record_after(
+    /// Commits what was done in a repository together with its entry in the audit. Once it is committed nothing fails any
+    /// more: an entry that can't be carried now is carried later.
+    pub(crate) async fn commit_recorded(
         &self,
+        mut tx: Tx,
         origin: &Origin,
-        scope: &RepoScope,
+        scope: &RepoAccess,
         action: &'static str,
         object: &str,
     ) -> Result<()> {
-        let mut conn = self.databases().acquire_system().await?;
-        let actor = Actor::caller(scope.caller());
-        record_in(&mut conn, origin, actor, action, object, Some(scope.repository())).await?;
-        conn.done();
+        let (repository, actor) = (scope.repository(), Actor::caller(scope.caller()));
+        let address = origin.address.map(|address| address.to_string());
+        let entry = entry(origin, actor, action, object, Some(repository), address.as_deref());
+        audit_outbox::insert(&mut tx, repository, &entry).await?;
+        tx.commit().await?;
+        let carried = audit_outbox::carry(self.databases(), scope.database());
+        match tokio::time::timeout(CARRYING, carried).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(
+                    action,
+                    error,
+                    "failed to write an audit entry to the system database; will retry"
+                );
+            }
+            Err(_) => {
+                tracing::warn!(action, "timed out writing an audit entry to the system database; will retry");
+            }
+        }
         Ok(())
+    }
+
+    /// Carries to the audit what was not carried when it was done.
+    pub(crate) async fn carry_audit(&self) {
+        for database in self.databases().shards() {
+            match audit_outbox::carry(self.databases(), database).await {
+                Ok(0) => {}
+                Ok(count) => {
+                    tracing::info!(database, count, "wrote delayed audit entries to the system database");
+                }
+                // Said once already by whoever opened or probed it.
+                Err(error) if error.retryable() => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::debug!(database, error, "failed to write delayed audit entries; will retry");
+                }
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::error!(database, error, "failed to write delayed audit entries");
+                }
+            }
+        }
     }
 
     /// Newest first.
     pub async fn list_audit(
         &self,
-        _: &SystemScope,
+        _: &SystemScope<AuditRead>,
         filter: &AuditFilter,
         before: Option<Uuid>,
         limit: i64,
     ) -> Result<Vec<AuditEntry>> {
         let mut tx = self.databases().begin_system().await?;
-        audit::list(&mut tx, None, filter, before, limit).await
+        Ok(audit::list(&mut tx, None, filter, before, limit).await?)
     }
 
     /// What belongs to a repository, newest first.
     pub async fn list_repository_audit(
         &self,
-        scope: &RepoScope,
+        scope: &RepoScope<AuditRead>,
         filter: &AuditFilter,
         before: Option<Uuid>,
         limit: i64,
     ) -> Result<Vec<AuditEntry>> {
         let mut tx = self.databases().begin_system().await?;
-        audit::list(&mut tx, Some(scope.repository()), filter, before, limit).await
+        Ok(audit::list(&mut tx, Some(scope.repository()), filter, before, limit).await?)
     }
 }

@@ -1,7 +1,8 @@
 //! Contexts: what the concepts of a repository are filed under.
 
-use okt_auth::RepoScope;
-use okt_model::{Context, Error, JobId, MigrateContext, Result};
+use okt_auth::permissions::RepositoryManage;
+use okt_auth::{RepoAccess, RepoScope};
+use okt_model::{Context, Error, JobId, MigrateContext, Result, checked_name};
 use okt_store::Tx;
 use okt_store::contexts::{self, NewContext, Numbered};
 use okt_store::outbox::{self, When};
@@ -17,7 +18,7 @@ impl App {
     pub async fn add_context(
         &self,
         origin: &Origin,
-        scope: &RepoScope,
+        scope: &RepoScope<RepositoryManage>,
         label: &str,
         description: &str,
     ) -> Result<Context> {
@@ -25,16 +26,15 @@ impl App {
         let repository = scope.repository();
         let mut tx = self.databases().begin(scope.database(), repository).await?;
         if contexts::count(&mut tx, repository).await? >= LIMIT {
-            return Err(Error::Conflict("there are as many contexts as a repository may have"));
+            return Err(Error::Conflict("the repository has the maximum number of contexts"));
         }
         let new =
-            NewContext { label: label.to_owned(), description: description.to_owned(), ontology_class: None };
+            NewContext { label: label.clone(), description: description.to_owned(), ontology_class: None };
         if contexts::insert(&mut tx, repository, &[new]).await? == 0 {
             return Err(Error::AlreadyExists("a context with this label"));
         }
-        let added = hold(&mut tx, scope, label).await?;
-        tx.commit().await?;
-        self.record_after(origin, scope, "context.added", label).await?;
+        let added = hold(&mut tx, scope, &label).await?;
+        self.commit_recorded(tx, origin, scope, "context.added", &label).await?;
         Ok(added.context)
     }
 
@@ -42,7 +42,7 @@ impl App {
     pub async fn update_context(
         &self,
         origin: &Origin,
-        scope: &RepoScope,
+        scope: &RepoScope<RepositoryManage>,
         context: &str,
         label: Option<&str>,
         description: Option<&str>,
@@ -56,15 +56,19 @@ impl App {
                 "a built-in context can't be changed; add one of your own and migrate this one into it",
             ));
         }
-        contexts::update(&mut tx, scope.repository(), held.no, label, description).await?;
-        let changed = hold(&mut tx, scope, label.unwrap_or(context)).await?;
-        tx.commit().await?;
-        self.record_after(origin, scope, "context.updated", &changed.context.label).await?;
+        contexts::update(&mut tx, scope.repository(), held.no, label.as_deref(), description).await?;
+        let changed = hold(&mut tx, scope, label.as_deref().unwrap_or(context)).await?;
+        self.commit_recorded(tx, origin, scope, "context.updated", &changed.context.label).await?;
         Ok(changed.context)
     }
 
     /// Removes a context that nothing is filed under.
-    pub async fn delete_context(&self, origin: &Origin, scope: &RepoScope, context: &str) -> Result<()> {
+    pub async fn delete_context(
+        &self,
+        origin: &Origin,
+        scope: &RepoScope<RepositoryManage>,
+        context: &str,
+    ) -> Result<()> {
         let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
         let held = hold(&mut tx, scope, context).await?;
         if held.context.merging_into.is_some() || held.receives {
@@ -77,15 +81,14 @@ impl App {
                 remedy: "migrate it into another context, which removes it",
             });
         }
-        tx.commit().await?;
-        self.record_after(origin, scope, "context.deleted", &held.context.label).await
+        self.commit_recorded(tx, origin, scope, "context.deleted", &held.context.label).await
     }
 
     /// Makes one context a part of another: from now on nothing new is filed under it, and a job moves what is there.
     pub async fn migrate_context(
         &self,
         origin: &Origin,
-        scope: &RepoScope,
+        scope: &RepoScope<RepositoryManage>,
         context: &str,
         target: &str,
     ) -> Result<JobId> {
@@ -110,25 +113,21 @@ impl App {
         }
         let (job, payload) = (JobId::mint(), MigrateContext { source: source.no, target: target.no });
         outbox::push(&mut tx, repository, job, &payload, When::default()).await?;
-        tx.commit().await?;
         let object = format!("{} into {}", source.context.label, target.context.label);
-        self.record_after(origin, scope, "context.migrated", &object).await?;
+        self.commit_recorded(tx, origin, scope, "context.migrated", &object).await?;
         Ok(job)
     }
 }
 
-async fn hold(tx: &mut Tx, scope: &RepoScope, label: &str) -> Result<Numbered> {
+async fn hold(tx: &mut Tx, scope: &RepoAccess, label: &str) -> Result<Numbered> {
     contexts::hold(tx, scope.repository(), &[label]).await?;
     contexts::find(tx, scope.repository(), label).await?.ok_or(Error::NotFound("context"))
 }
 
-fn checked_label(label: &str) -> Result<&str> {
-    let label = label.trim();
-    if label.is_empty() || label.chars().count() > 100 || label.chars().any(char::is_control) {
-        return Err(Error::invalid("label", "must be 1 to 100 characters without control characters"));
-    }
+fn checked_label(label: &str) -> Result<String> {
+    let label = checked_name("label", label, 1, 100)?;
     // In an address they mean this place and the one above.
-    if [".", ".."].contains(&label) {
+    if [".", ".."].contains(&label.as_str()) {
         return Err(Error::invalid("label", "must be a word"));
     }
     Ok(label)

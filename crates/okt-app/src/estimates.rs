@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use okt_auth::RepoScope;
+use okt_auth::permissions::SourceWrite;
+use okt_auth::{RepoAccess, RepoScope};
 use okt_config::Chunking;
 use okt_extract::{Promptset, Text, chunks, estimate, fact_questions, image_questions};
 use okt_model::{
-    ContentHash, EXTRACTIVE_MODEL, Error, Operation, Result, Source, SourceId, SourceImage, SourceText,
-    Usage, UsageFilter, UsageGroup,
+    ContentHash, EXTRACTIVE_MODEL, Error, Money, Operation, Result, Source, SourceId, SourceImage,
+    SourceText, Usage, UsageFilter, UsageGroup,
 };
 use okt_store::{
     ai_calls, model_answers, promptsets, repository_settings, source_images, source_texts, sources,
@@ -34,7 +35,7 @@ pub struct SourceEstimate {
     pub calls: u64,
     pub tokens_in: u64,
     pub tokens_out: u64,
-    pub usd: f64,
+    pub usd: Money,
 }
 
 pub struct Estimate {
@@ -53,7 +54,11 @@ struct Ratio {
 }
 
 impl App {
-    pub async fn estimate_sources(&self, scope: &RepoScope, ids: &[SourceId]) -> Result<Estimate> {
+    pub async fn estimate_sources(
+        &self,
+        scope: &RepoScope<SourceWrite>,
+        ids: &[SourceId],
+    ) -> Result<Estimate> {
         let settings = &self.config().providers.decomposition;
         let model = settings.fact_extraction.model.clone();
         let (promptset, with_images) = self.chosen(scope).await?;
@@ -76,7 +81,7 @@ impl App {
 
     async fn priced(
         &self,
-        scope: &RepoScope,
+        scope: &RepoAccess,
         source: SourceId,
         model: &str,
         asked: Vec<Asked>,
@@ -87,7 +92,15 @@ impl App {
         let chunks = count(asked.len());
         if model.is_empty() || model == EXTRACTIVE_MODEL {
             let (answered, calls, tokens_in, tokens_out) = (0, 0, 0, 0);
-            return Ok(SourceEstimate { source, chunks, answered, calls, tokens_in, tokens_out, usd: 0.0 });
+            return Ok(SourceEstimate {
+                source,
+                chunks,
+                answered,
+                calls,
+                tokens_in,
+                tokens_out,
+                usd: Money::ZERO,
+            });
         }
         let keys: Vec<ContentHash> =
             asked.iter().map(|asked| asked.key).chain(images.iter().copied()).collect();
@@ -104,9 +117,9 @@ impl App {
         let images = images.iter().filter(|key| !known.contains_key(key)).count();
         let (calls, images) = (count(open.len()), count(images));
         let looks = small(images);
-        let price = self.price_of(model, reads, writes);
+        let price = self.price_of(model, rounded(reads), rounded(writes));
         let viewer = &self.config().providers.decomposition.image_extraction.model;
-        let looking = self.price_of(viewer, looks * IMAGE_TOKENS.0, looks * IMAGE_TOKENS.1);
+        let looking = self.price_of(viewer, rounded(looks * IMAGE_TOKENS.0), rounded(looks * IMAGE_TOKENS.1));
         Ok(SourceEstimate {
             source,
             chunks,
@@ -118,24 +131,23 @@ impl App {
         })
     }
 
-    /// In US dollars; a model that is not in the catalogue costs nothing, since it can't be asked.
-    fn price_of(&self, model: &str, tokens_in: f64, tokens_out: f64) -> f64 {
+    /// A model that is not in the catalogue costs nothing, since it can't be asked.
+    fn price_of(&self, model: &str, tokens_in: u64, tokens_out: u64) -> Money {
         let found = self.config().providers.ai.models.iter().find(|known| known.id == model);
-        found.map_or(0.0, |model| model.price(tokens_in, tokens_out))
+        found.map_or(Money::ZERO, |model| model.price(tokens_in, tokens_out))
     }
 
-    async fn chosen(&self, scope: &RepoScope) -> Result<(Promptset, bool)> {
+    async fn chosen(&self, scope: &RepoAccess) -> Result<(Promptset, bool)> {
         let mut conn = self.databases().acquire_system().await?;
         let settings = repository_settings::find(&mut conn, scope.repository()).await?.unwrap_or_default();
         let used = promptsets::find_used(&mut conn, scope.repository()).await?;
-        conn.done();
         let promptset = Promptset::of(used.as_ref()).map_err(Error::internal)?;
         let images = &self.config().providers.decomposition.image_extraction;
         Ok((promptset, images.is_on(settings.stages.image_extraction)))
     }
 
     /// How many tokens the model made of a character lately, in this repository.
-    async fn history(&self, scope: &RepoScope, model: &str) -> Result<Option<Ratio>> {
+    async fn history(&self, scope: &RepoAccess, model: &str) -> Result<Option<Ratio>> {
         let mut tx = self.databases().begin_system().await?;
         let to = ai_calls::today(&mut tx).await?;
         let from = to.checked_sub_days(chrono::Days::new(HISTORY_DAYS)).unwrap_or(to);
@@ -149,7 +161,7 @@ impl App {
 
     async fn for_estimate(
         &self,
-        scope: &RepoScope,
+        scope: &RepoAccess,
         id: SourceId,
     ) -> Result<(Source, SourceText, Vec<SourceImage>)> {
         let repository = scope.repository();
@@ -161,7 +173,7 @@ impl App {
         let images = source_images::list(&mut tx, repository, id).await?;
         tx.commit().await?;
         let text =
-            text.ok_or(Error::Conflict("a source has no text yet, so nobody knows what it would cost"))?;
+            text.ok_or(Error::Conflict("a source has no text yet, so its cost cannot be estimated"))?;
         Ok((source, text, images))
     }
 

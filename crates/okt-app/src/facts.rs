@@ -1,32 +1,39 @@
-//! Facts: seeing them with where they come from, and judging them.
+//! Facts: reading them with their sources, rejecting and restoring them, and undoing merges.
 
-use okt_auth::RepoScope;
+use std::collections::HashMap;
+
+use okt_auth::permissions::{FactRead, FactUpdate, SourceRead};
+use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
     Contradiction, Difference, EmbedFacts, Error, Fact, FactConcept, FactFilter, FactId, FactStatus, JobId,
-    Result, SourceId,
+    Result, SourceId, SpaceKind,
 };
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::Undone;
 use okt_store::facts::{self, FactPlace, Quoted};
 use okt_store::outbox::{self, When};
-use okt_store::{Connection, embedding_spaces, fact_merges, sources};
+use okt_store::{Connection, embedding_spaces, fact_groups, fact_merges, sources};
 use okt_vectors::Tenant;
 
 use crate::{App, Origin};
 
 /// Sources that a fact is shown with; the rest is counted.
 const SOURCES: i64 = 100;
-/// Facts that it stands for, and that may contradict it.
-const OTHERS: i64 = 100;
+/// Facts merged into it whose sources and concepts it is shown with.
+const MERGED: i64 = 1_000;
+/// Of them those whose ids are shown.
+const MERGED_SHOWN: usize = 100;
+/// Facts that may contradict it.
+const CONTRADICTIONS: i64 = 100;
 
 /// A fact with all that is known of it.
 pub struct SeenFact {
     pub fact: Fact,
     pub sources: Vec<Quoted>,
     pub concepts: Vec<FactConcept>,
-    /// The facts that it stands for.
+    /// The facts merged into it.
     pub duplicates: Vec<FactId>,
-    /// What sounds like it and does not say the same.
+    /// Facts that are similar but say something else.
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -40,14 +47,36 @@ impl App {
     /// From after a place on: the newest first, or those with the most sources.
     pub async fn list_facts(
         &self,
-        scope: &RepoScope,
+        scope: &RepoScope<FactRead>,
         filter: &FactFilter,
         by_sources: bool,
         after: Option<FactPlace>,
         limit: i64,
     ) -> Result<Vec<Fact>> {
         let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-        let found = facts::list(&mut tx, scope.repository(), filter, by_sources, after, limit).await?;
+        let mut found = facts::list(&mut tx, scope.repository(), filter, by_sources, after, limit).await?;
+        name_canonical(&mut tx, scope, &mut found).await?;
+        fact_groups::describe(&mut tx, scope.repository(), &mut found).await?;
+        tx.commit().await?;
+        Ok(found)
+    }
+
+    /// The facts of the group of similar facts that a fact is in, the oldest first, from after a number on. One that is alone is
+    /// listed alone.
+    pub async fn list_fact_group(
+        &self,
+        scope: &RepoScope<FactRead>,
+        id: FactId,
+        after: Option<i64>,
+        limit: i64,
+    ) -> Result<Vec<Fact>> {
+        let repository = scope.repository();
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        let representative =
+            fact_groups::find(&mut tx, repository, id).await?.ok_or(Error::NotFound("fact"))?;
+        let mut found =
+            fact_groups::list(&mut tx, repository, representative, after.unwrap_or(0), limit).await?;
+        fact_groups::describe(&mut tx, repository, &mut found).await?;
         tx.commit().await?;
         Ok(found)
     }
@@ -55,7 +84,7 @@ impl App {
     /// Those that a source makes, the newest first.
     pub async fn list_source_facts(
         &self,
-        scope: &RepoScope,
+        scope: &RepoScope<SourceRead>,
         source: SourceId,
         after: Option<FactPlace>,
         limit: i64,
@@ -64,27 +93,37 @@ impl App {
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         sources::find(&mut tx, repository, source).await?.ok_or(Error::NotFound("source"))?;
         let filter = FactFilter { source: Some(source), ..FactFilter::default() };
-        let found = facts::list(&mut tx, repository, &filter, false, after, limit).await?;
+        let mut found = facts::list(&mut tx, repository, &filter, false, after, limit).await?;
+        fact_groups::describe(&mut tx, repository, &mut found).await?;
         tx.commit().await?;
         Ok(found)
     }
 
-    pub async fn find_fact(&self, scope: &RepoScope, id: FactId) -> Result<SeenFact> {
+    pub async fn find_fact(&self, scope: &RepoScope<FactRead>, id: FactId) -> Result<SeenFact> {
+        self.load_fact(scope, id).await
+    }
+
+    async fn load_fact(&self, scope: &RepoAccess, id: FactId) -> Result<SeenFact> {
         let repository = scope.repository();
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
-        let fact = facts::find(&mut tx, repository, id).await?.ok_or(Error::NotFound("fact"))?;
-        let sources = facts::list_sources(&mut tx, repository, fact.no, SOURCES).await?;
-        let concepts = facts::list_concepts(&mut tx, repository, fact.no).await?;
-        let duplicates = fact_merges::list(&mut tx, repository, fact.no, OTHERS).await?;
-        let contradictions = fact_contradictions::list(&mut tx, repository, fact.no, OTHERS).await?;
+        let mut fact = facts::find(&mut tx, repository, id).await?.ok_or(Error::NotFound("fact"))?;
+        name_canonical(&mut tx, scope, std::slice::from_mut(&mut fact)).await?;
+        fact_groups::describe(&mut tx, repository, std::slice::from_mut(&mut fact)).await?;
+        let merged = fact_merges::list(&mut tx, repository, fact.no, MERGED).await?;
+        let all: Vec<i64> = std::iter::once(fact.no).chain(merged.iter().map(|(no, _)| *no)).collect();
+        let sources = facts::list_sources(&mut tx, repository, &all, SOURCES).await?;
+        let concepts = facts::list_concepts(&mut tx, repository, &all).await?;
+        let contradictions =
+            fact_contradictions::list(&mut tx, repository, fact.no, &all, CONTRADICTIONS).await?;
         tx.commit().await?;
+        let duplicates = merged.into_iter().map(|(_, id)| id).take(MERGED_SHOWN).collect();
         Ok(SeenFact { fact, sources, concepts, duplicates, contradictions })
     }
 
     /// The facts that are nearest to one by their vectors, and the model that made these. Empty for a fact that has none yet.
     pub async fn list_similar_facts(
         &self,
-        scope: &RepoScope,
+        scope: &RepoScope<FactRead>,
         id: FactId,
         limit: u32,
     ) -> Result<(String, Vec<SimilarFact>)> {
@@ -96,8 +135,8 @@ impl App {
         let vectors = self.vectors().ok_or_else(off)?;
         let repository = scope.repository();
         let mut conn = self.databases().acquire_system().await?;
-        let space = embedding_spaces::find_current(&mut conn).await?.ok_or_else(off)?;
-        conn.done();
+        let space = embedding_spaces::find_current(&mut conn, SpaceKind::Facts).await?.ok_or_else(off)?;
+        drop(conn);
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         facts::find(&mut tx, repository, id).await?.ok_or(Error::NotFound("fact"))?;
         tx.commit().await?;
@@ -110,8 +149,10 @@ impl App {
         let ids: Vec<FactId> = near.iter().map(|near| near.id.into()).collect();
         // What the store says is looked up here, so nothing is shown that is not this repository's.
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
-        let mut found = facts::get(&mut tx, repository, &ids).await?;
+        let mut found: Vec<Fact> = facts::get(&mut tx, repository, &ids).await?.into_values().collect();
+        fact_groups::describe(&mut tx, repository, &mut found).await?;
         tx.commit().await?;
+        let mut found: HashMap<FactId, Fact> = found.into_iter().map(|fact| (fact.id, fact)).collect();
         let similar = near.iter().filter_map(|near| {
             let fact = found.remove(&near.id.into())?;
             Some(SimilarFact { fact, cosine: near.cosine })
@@ -120,11 +161,11 @@ impl App {
         Ok((space.model, similar.take(most).collect()))
     }
 
-    /// Rejects a fact, or takes that back; takes a duplicate out of the fact that stands for it.
-    pub async fn judge_fact(
+    /// Rejects a fact, restores a rejected one, or undoes the merge of a duplicate.
+    pub async fn set_fact_status(
         &self,
         origin: &Origin,
-        scope: &RepoScope,
+        scope: &RepoScope<FactUpdate>,
         id: FactId,
         rejected: bool,
     ) -> Result<SeenFact> {
@@ -138,25 +179,28 @@ impl App {
         let fact = facts::find(&mut tx, repository, id).await?.ok_or(Error::NotFound("fact"))?;
         if fact.status == FactStatus::Duplicate && !rejected {
             drop(tx);
-            return self.part_fact(origin, scope, id).await;
+            return self.undo_merge(origin, scope, id).await;
         }
         let changed = facts::mark(&mut tx, repository, id, from, next).await?;
         if changed && !rejected {
             self.ask_for_vector(&mut tx, scope, fact.no).await?;
         }
-        tx.commit().await?;
         if changed {
-            self.record_after(origin, scope, action, &id.to_string()).await?;
+            self.commit_recorded(tx, origin, scope, action, &id.to_string()).await?;
         } else if fact.status != next {
-            return Err(Error::Conflict(
-                "only a fact that is new or stable can be rejected, and only a rejected one restored",
-            ));
+            return Err(Error::Conflict(if rejected {
+                "only a fact that is new or stable can be rejected; \
+                 to reject a duplicate, set its status to stable first, which undoes its merge"
+            } else {
+                "only a rejected fact or a duplicate can be made stable; \
+                 a new fact becomes stable when it has been compared with the others"
+            }));
         }
-        self.find_fact(scope, id).await
+        self.load_fact(scope, id).await
     }
 
-    /// Takes the merge of a fact back. The two are not merged again.
-    async fn part_fact(&self, origin: &Origin, scope: &RepoScope, id: FactId) -> Result<SeenFact> {
+    /// Undoes the merge of a fact. The two are not merged again.
+    async fn undo_merge(&self, origin: &Origin, scope: &RepoAccess, id: FactId) -> Result<SeenFact> {
         let repository = scope.repository();
         let mut tx = self.databases().begin(scope.database(), repository).await?;
         let by = scope.caller().user();
@@ -168,19 +212,32 @@ impl App {
                 fact_contradictions::insert(&mut tx, repository, &[apart]).await?;
             }
             self.ask_for_vector(&mut tx, scope, fact).await?;
-            tx.commit().await?;
-            self.record_after(origin, scope, "fact.parted", &id.to_string()).await?;
+            self.commit_recorded(tx, origin, scope, "fact.merge_undone", &id.to_string()).await?;
         }
-        self.find_fact(scope, id).await
+        self.load_fact(scope, id).await
     }
 
     /// For a fact that is to be found by its vector again.
-    async fn ask_for_vector(&self, conn: &mut Connection, scope: &RepoScope, fact: i64) -> Result<()> {
+    async fn ask_for_vector(&self, conn: &mut Connection, scope: &RepoAccess, fact: i64) -> Result<()> {
         if self.vectors().is_none() {
             return Ok(());
         }
-        let sources = facts::list_sources(conn, scope.repository(), fact, 1).await?;
+        let sources = facts::list_sources(conn, scope.repository(), &[fact], 1).await?;
         let payload = EmbedFacts { source: sources.first().map(|quoted| quoted.link.source) };
-        outbox::push(conn, scope.repository(), JobId::mint(), &payload, When::default()).await
+        Ok(outbox::push(conn, scope.repository(), JobId::mint(), &payload, When::default()).await?)
     }
+}
+
+/// Sets `duplicate_of` of the duplicates among these to their canonical facts.
+async fn name_canonical(conn: &mut Connection, scope: &RepoAccess, found: &mut [Fact]) -> Result<()> {
+    let duplicates = found.iter().filter(|fact| fact.status == FactStatus::Duplicate);
+    let duplicates: Vec<i64> = duplicates.map(|fact| fact.no).collect();
+    if duplicates.is_empty() {
+        return Ok(());
+    }
+    let canonical = fact_merges::list_canonical(conn, scope.repository(), &duplicates).await?;
+    for fact in found {
+        fact.duplicate_of = canonical.get(&fact.no).copied();
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! Requests that may arrive twice and must count once.
 //!
 //! With one key a thing is done at most once, whatever breaks: an answer is kept also when it is a failure of ours,
-//! because the failure may have come after the deed. What became of a request whose process died is not known, and
+//! because the failure may have come after the change. What became of a request whose process died is not known, and
 //! said so.
 
 use std::time::Duration;
@@ -79,12 +79,12 @@ impl App {
             sealed_body: self.answers().seal(claimed.id.as_bytes(), &answer.body)?,
         };
         let mut conn = self.databases().acquire_system().await?;
-        idempotency::finish(&mut conn, &claimed.principal, &claimed.key, &kept).await
+        Ok(idempotency::finish(&mut conn, &claimed.principal, &claimed.key, &kept).await?)
     }
 
     /// Forgets the claim of a request that did nothing.
     pub async fn release_once(&self, claimed: &Claimed) -> Result<()> {
         let mut conn = self.databases().acquire_system().await?;
-        idempotency::release(&mut conn, claimed.id, &claimed.principal, &claimed.key).await
+        Ok(idempotency::release(&mut conn, claimed.id, &claimed.principal, &claimed.key).await?)
     }
 }

@@ -4,19 +4,21 @@
 //! those that have not as they are now. A job may be told twice; none that ended is left out. What was told is
 //! remembered by the client, as the id of its last event, and here only as far as it saves repetitions.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::str::FromStr;
 use std::time::Duration;
 
-use okt_auth::RepoScope;
+use okt_auth::permissions::JobRead;
+use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{Error, Job, JobId, RepositoryId, Result};
-use okt_queue::jobs::{self, Position, Seen, Whose};
+use okt_queue::jobs::{self, Position, Snapshot, TenantFilter};
 use okt_queue::{Change, Subscription};
 use tokio::time::Instant;
 
 use crate::App;
+use crate::jobs::Family;
 
 /// A watcher looks no more often than this, however much happens.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -60,7 +62,7 @@ enum What {
 
 struct All {
     /// All ends that were to be seen in this moment have been told.
-    seen: Seen,
+    seen: Snapshot,
     /// Up to where they have been told while a pass goes on.
     mark: Mark,
     pass: Option<Pass>,
@@ -71,18 +73,22 @@ struct All {
     told: Told,
 }
 
+/// A job and all that came of it.
 struct One {
     id: JobId,
     /// What was read before the first look.
-    first: Option<Job>,
-    told: Option<u64>,
+    first: Option<Family>,
+    /// How each of them was told.
+    told: BTreeMap<JobId, u64>,
+    /// See [`Family::is_known`].
+    is_known: bool,
     over: bool,
 }
 
 /// A walk over what ended since `All::seen`, in order.
 struct Pass {
     /// What there is to see when it began; missing until then.
-    now: Option<Seen>,
+    now: Option<Snapshot>,
     after: Option<(Position, JobId)>,
     /// The last page has been read.
     read: bool,
@@ -141,11 +147,11 @@ impl Told {
 fn fingerprint(job: &Job) -> u64 {
     let mut hasher = DefaultHasher::new();
     (job.id, job.state, job.attempt, job.crashes, job.waiting_for, job.failures.len()).hash(&mut hasher);
-    (job.scheduled_at, job.started_at, job.finished_at).hash(&mut hasher);
+    (job.scheduled_at, job.started_at, job.finished_at, &job.successors).hash(&mut hasher);
     if let Some(progress) = &job.progress {
         (&progress.stage, progress.done, progress.total, &progress.message).hash(&mut hasher);
     }
-    (job.cost.tokens_in, job.cost.tokens_out, job.cost.usd.to_bits()).hash(&mut hasher);
+    (job.cost.tokens_in, job.cost.tokens_out, job.cost.usd).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -157,14 +163,13 @@ impl App {
 
     /// All jobs of a repository, from after the event with the id `last`. An id that can't be understood counts as none;
     /// after one that belongs to a future of this database nothing has ended, which comes to the same.
-    pub async fn watch_jobs(&self, scope: &RepoScope, last: Option<&str>) -> Result<JobWatch> {
+    pub async fn watch_jobs(&self, scope: &RepoScope<JobRead>, last: Option<&str>) -> Result<JobWatch> {
         // First of all, so that nothing can happen between looking and listening.
         let changes = self.changes().subscribe(scope.repository());
         let mut conn = self.databases().acquire_tasks().await?;
-        let now = jobs::now(&mut conn).await?;
-        conn.done();
+        let now = jobs::snapshot(&mut conn).await?;
         let (seen, mark) = match last.and_then(|text| text.parse::<Mark>().ok()) {
-            Some(mark) => (Seen::before(mark.position), mark),
+            Some(mark) => (Snapshot::before(mark.position), mark),
             None => (now.clone(), Mark { position: now.horizon(), job: None }),
         };
         let (queue, told) = (VecDeque::new(), Told::default());
@@ -172,25 +177,30 @@ impl App {
         Ok(JobWatch::new(self, scope, changes, What::All(all)))
     }
 
-    /// One job, as it is now and until it has ended. `None` when it has, and the event with the id `last` said so.
+    /// One job and all that came of it, as they are now and until the last of them has ended. `None` when it has, and the event
+    /// with the id `last` said so.
     pub async fn watch_job(
         &self,
-        scope: &RepoScope,
+        scope: &RepoScope<JobRead>,
         id: JobId,
         last: Option<&str>,
     ) -> Result<Option<JobWatch>> {
         let changes = self.changes().subscribe(scope.repository());
-        let job = self.look_for_job(scope.repository(), id).await?.ok_or(Error::NotFound("job"))?;
-        if job.state.is_final() && last == Some(&id_of(fingerprint(&job))) {
+        let family = self.look_for_family(scope.repository(), id).await?;
+        if family.jobs.is_empty() {
+            return Err(Error::NotFound("job"));
+        }
+        let now: BTreeMap<JobId, u64> = family.jobs.iter().map(|job| (job.id, fingerprint(job))).collect();
+        if family.has_ended() && last == Some(&id_of(&now)) {
             return Ok(None);
         }
-        let one = One { id, first: Some(job), told: None, over: false };
+        let one = One { id, first: Some(family), told: BTreeMap::new(), is_known: true, over: false };
         Ok(Some(JobWatch::new(self, scope, changes, What::One(one))))
     }
 }
 
 impl JobWatch {
-    fn new(app: &App, scope: &RepoScope, changes: Subscription, what: What) -> Self {
+    fn new(app: &App, scope: &RepoAccess, changes: Subscription, what: What) -> Self {
         Self {
             app: app.clone(),
             repository: scope.repository(),
@@ -241,7 +251,10 @@ impl JobWatch {
 
     fn note(&mut self, change: &Change) {
         match (&mut self.what, change) {
-            (What::One(one), Change::Jobs(jobs)) => self.everything |= jobs.contains(&one.id),
+            // What comes next is asked for by one of these, and found when that one has ended.
+            (What::One(one), Change::Jobs(jobs)) => {
+                self.everything |= jobs.iter().any(|job| *job == one.id || one.told.contains_key(job));
+            }
             (What::All(all), Change::Jobs(jobs)) => {
                 all.pass_at.get_or_insert_with(|| Instant::now() + PASS);
                 self.names
@@ -256,24 +269,30 @@ impl JobWatch {
     }
 
     /// What is to be told now, in this order; may be nothing. A look that fails is repeated in a while.
-    pub async fn look(&mut self) -> Vec<JobEvent> {
+    pub async fn poll(&mut self) -> Vec<JobEvent> {
         let looked = match &mut self.what {
             What::One(one) => {
-                self.everything = false;
-                one.look(&self.app, self.repository).await
+                let looked = one.poll(&self.app, self.repository).await;
+                // Nobody says when the database answers again.
+                self.everything = !one.is_known;
+                looked
             }
             What::All(all) => {
                 if !all.is_busy() {
                     all.plan(std::mem::take(&mut self.names), std::mem::take(&mut self.everything));
                 }
-                all.look(&self.app, self.repository).await
+                all.poll(&self.app, self.repository).await
             }
         };
         let pause = match (&self.what, &looked) {
             (_, Err(error)) => {
-                tracing::debug!(error = error as &dyn std::error::Error, "can't look at jobs for a watcher");
+                tracing::debug!(
+                    error = error as &dyn std::error::Error,
+                    "failed to read jobs for an event stream; will retry"
+                );
                 AGAIN
             }
+            (What::One(one), _) if !one.is_known => AGAIN,
             (What::All(all), _) if all.is_busy() => Duration::ZERO,
             _ => PAUSE,
         };
@@ -290,23 +309,29 @@ impl JobWatch {
 }
 
 impl One {
-    async fn look(&mut self, app: &App, repository: RepositoryId) -> Result<Vec<JobEvent>> {
-        let job = match self.first.take() {
-            Some(job) => Some(job),
-            None => app.look_for_job(repository, self.id).await?,
+    async fn poll(&mut self, app: &App, repository: RepositoryId) -> Result<Vec<JobEvent>> {
+        let family = match self.first.take() {
+            Some(family) => family,
+            None => app.look_for_family(repository, self.id).await?,
         };
-        // It ended so long ago that it was forgotten.
-        self.over = job.as_ref().is_none_or(|job| job.state.is_final());
-        let news = job.map(|job| (fingerprint(&job), job)).filter(|(is, _)| self.told != Some(*is));
-        Ok(news.map_or_else(Vec::new, |(is, job)| {
-            self.told = Some(is);
-            vec![JobEvent { id: id_of(is), job: Some(job) }]
-        }))
+        // Also when there are none: they ended so long ago that they were forgotten.
+        (self.over, self.is_known) = (family.has_ended(), family.is_known);
+        let mut events = Vec::new();
+        for job in family.jobs {
+            let is = fingerprint(&job);
+            if self.told.insert(job.id, is) != Some(is) {
+                events.push(JobEvent { id: id_of(&self.told), job: Some(job) });
+            }
+        }
+        Ok(events)
     }
 }
 
-fn id_of(fingerprint: u64) -> String {
-    format!("{fingerprint:016x}")
+/// What was told so far, as the id of an event.
+fn id_of(told: &BTreeMap<JobId, u64>) -> String {
+    let mut hasher = DefaultHasher::new();
+    told.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 impl All {
@@ -326,7 +351,7 @@ impl All {
     }
 
     /// The next few.
-    async fn look(&mut self, app: &App, repository: RepositoryId) -> Result<Vec<JobEvent>> {
+    async fn poll(&mut self, app: &App, repository: RepositoryId) -> Result<Vec<JobEvent>> {
         let mut events = Vec::new();
         if self.queue.is_empty() {
             events.extend(self.go_on(app, repository).await?);
@@ -336,9 +361,9 @@ impl All {
             return Ok(events);
         }
         let ids: Vec<JobId> = next.iter().map(|(id, _)| *id).collect();
-        let found = jobs::get(app.databases(), Whose::Repository(repository), &ids).await?;
+        let found = jobs::get(app.databases(), TenantFilter::Repository(repository), &ids).await?;
         let mut found: HashMap<JobId, Job> = found.into_iter().map(|job| (job.id, job)).collect();
-        let safe = self.pass.as_ref().and_then(|pass| pass.now.as_ref()).map(Seen::horizon);
+        let safe = self.pass.as_ref().and_then(|pass| pass.now.as_ref()).map(Snapshot::horizon);
         for (id, ended) in next {
             // From the horizon on, somebody may still come in before this one.
             if let (Some(position), Some(horizon)) = (ended, safe)
@@ -360,21 +385,19 @@ impl All {
         let Some(pass) = &mut self.pass else { return Ok(None) };
         let mut conn = app.databases().acquire_tasks().await?;
         if pass.now.is_none() {
-            pass.now = Some(jobs::now(&mut conn).await?);
+            pass.now = Some(jobs::snapshot(&mut conn).await?);
         }
         if !pass.read {
             let page = jobs::ended_since(&mut conn, repository, &self.seen, pass.after, PAGE).await?;
-            conn.done();
             pass.read = i64::try_from(page.len()).is_ok_and(|read| read < PAGE);
             pass.after = page.last().copied().or(pass.after);
             self.queue.extend(page.into_iter().map(|(position, id)| (id, Some(position))));
             return Ok(None);
         }
         if pass.unended {
-            let ids = jobs::unended(&mut conn, repository, UNENDED).await?;
+            let ids = jobs::list_active(&mut conn, repository, UNENDED).await?;
             self.queue.extend(ids.into_iter().map(|id| (id, None)));
         }
-        conn.done();
         // Everything that was there when the pass began has been told.
         let Some(now) = self.pass.take().and_then(|pass| pass.now) else { return Ok(None) };
         self.mark = Mark { position: now.horizon(), job: None };

@@ -1,6 +1,8 @@
 //! What a caller may ask for: one function per use case.
 //!
-//! It must not know HTTP, and it runs no job. To add a use case, give its noun a file with an `impl App` block.
+//! It must not know HTTP, and it runs no job. To add a use case, give its noun a file with an `impl App` block. It takes
+//! the proof that the caller may do it, `&RepoScope<SourceDelete>` or `&SystemScope<UserManage>`; inner functions take
+//! `&RepoAccess`, which is no proof.
 
 mod accounts;
 mod api_keys;
@@ -11,26 +13,34 @@ mod estimates;
 mod facts;
 mod health;
 mod idempotency;
+mod invitations;
 mod job_events;
 mod jobs;
 mod members;
 mod moves;
 pub mod oauth;
+mod passwords;
 mod promptsets;
+#[cfg(test)]
+mod proofs;
 mod references;
+mod registration;
 mod repositories;
 mod request;
 mod roles;
 mod seal;
 mod search;
+mod sessions;
 mod settings;
+mod source_texts;
 mod sources;
+mod upkeep;
 mod usage;
 
 use std::sync::Arc;
 
 use okt_auth::Auth;
-use okt_config::Config;
+use okt_config::{Config, Secret};
 use okt_providers::GuardedClient;
 use okt_providers::search::Search;
 use okt_queue::Changes;
@@ -38,32 +48,37 @@ use okt_store::{Blobs, Databases};
 use okt_vectors::Vectors;
 use tokio::sync::Semaphore;
 
+use crate::health::Watch;
 use crate::seal::Seal;
 
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
 pub use api_keys::KeyRequest;
 pub use estimates::{Estimate, SourceEstimate};
 pub use facts::{SeenFact, SimilarFact};
-pub use health::Check;
+pub use health::{Check, Probe, State};
 pub use idempotency::{Answer, Claimed, Once};
+pub use invitations::Joined;
 pub use job_events::{JobEvent, JobWatch};
 pub use jobs::{JobScope, JobStats, KindStats};
-pub use members::Whom;
 pub use moves::{LEFT_BEHIND_FOR, Moved};
+pub use okt_parse::{ImageKind, Kind as SourceKind};
+pub use okt_queue::Backlog;
 pub use okt_store::facts::Resting;
 pub use promptsets::SeenPromptset;
-pub use references::{ImportOutcome, Imported};
+pub use references::{ImportOutcome, Imported, is_reference_list};
+pub use registration::{NewAccount, Setup};
 pub use repositories::{RepositoryRequest, SeenRepository};
 pub use request::Origin;
 pub use roles::DomainPermissions;
 pub use search::{FoundSource, FoundSources, ProviderInfo};
-pub use settings::{SeenSettings, SettingsChange, UsedPromptset};
-pub use sources::{Accepted, SeenSource, Sentence, SourceContents, SourceRequest, Upload};
+pub use settings::{SeenBudget, SeenSettings, SettingsChange, UsedPromptset};
+pub use source_texts::{SeenSource, Sentence};
+pub use sources::{Accepted, SourceContents, SourceRequest, Upload};
 
 /// How many documents of clients are read at once.
 const DOCUMENTS: usize = 8;
 
-/// The service without its doors. Cheap to clone.
+/// The use cases, without HTTP or MCP. Cheap to clone.
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
 
@@ -74,7 +89,7 @@ struct Inner {
     /// Missing where facts have none.
     vectors: Option<Vectors>,
     auth: Auth,
-    /// The way out, and who looks for sources there; missing on a machine that trusts nobody.
+    /// The way out, and who looks for sources there; `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Search)>,
     /// Turns to read the document of a client.
     documents: Semaphore,
@@ -82,6 +97,10 @@ struct Inner {
     answers: Seal,
     /// Who wants to hear of jobs in this process.
     changes: Changes,
+    /// For the first account, from another machine.
+    setup_code: Secret,
+    /// What is asked when somebody wants to know whether we are ready, beside the databases.
+    watch: Watch,
 }
 
 impl App {
@@ -95,16 +114,31 @@ impl App {
     ) -> Self {
         let answers = Seal::derive(secret, "okt idempotent answers v1");
         let auth = Auth::new(&config, databases.clone(), secret);
+        let setup_code = registration::setup_code(&config.bootstrap.setup_code, secret);
         let web = match GuardedClient::new(&config.providers.resolution.fetch.allow_private) {
             Ok(web) => Some((web.clone(), Search::new(&config, &web))),
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
-                tracing::warn!(error, "nothing can be fetched from the web");
+                tracing::warn!(error, "outbound HTTP is off: no root CA certificates are installed");
                 None
             }
         };
-        let (documents, changes) = (Semaphore::new(DOCUMENTS), Changes::default());
-        Self(Arc::new(Inner { config, databases, blobs, vectors, auth, web, documents, answers, changes }))
+        let (documents, changes, watch) = (Semaphore::new(DOCUMENTS), Changes::default(), Watch::default());
+        let app = Self(Arc::new(Inner {
+            config,
+            databases,
+            blobs,
+            vectors,
+            auth,
+            web,
+            documents,
+            answers,
+            changes,
+            setup_code,
+            watch,
+        }));
+        app.watch_own();
+        app
     }
 
     pub fn config(&self) -> &Config {

@@ -1,28 +1,22 @@
 //! Members: who has which role in a repository.
 
 use okt_auth::RepoScope;
-use okt_model::{Domain, Email, Error, Member, Result, Role, User, UserId};
-use okt_store::{Tx, roles, users};
+use okt_auth::permissions::{MemberManage, MemberRead};
+use okt_model::{Domain, Error, Member, Result, Role, UserId};
+use okt_store::{Tx, roles};
 
 use crate::{App, Origin};
-
-/// How a member is named.
-pub enum Whom<'a> {
-    Id(UserId),
-    Email(&'a str),
-}
 
 impl App {
     /// In the order of their ids, from behind `after`.
     pub async fn list_members(
         &self,
-        scope: &RepoScope,
+        scope: &RepoScope<MemberRead>,
         after: Option<UserId>,
         limit: i64,
     ) -> Result<Vec<Member>> {
         let mut conn = self.databases().acquire_system().await?;
         let members = roles::members(&mut conn, scope.repository(), after, limit).await?;
-        conn.done();
         Ok(members)
     }
 
@@ -30,8 +24,8 @@ impl App {
     pub async fn set_member(
         &self,
         origin: &Origin,
-        scope: &RepoScope,
-        whom: Whom<'_>,
+        scope: &RepoScope<MemberManage>,
+        user: UserId,
         role: Role,
     ) -> Result<()> {
         let domain = Domain::Repository(scope.repository());
@@ -40,28 +34,31 @@ impl App {
         }
         let mut tx = self.databases().begin_system().await?;
         let admins = roles::lock_two_holders(&mut tx, domain, Role::Repoadmin).await?;
-        let user = find(&mut tx, whom).await?;
-        let given = roles::assign(&mut tx, user.id, domain, role).await?;
-        let taken = roles::remove_others(&mut tx, user.id, domain, Some(role)).await?;
+        let given = roles::assign(&mut tx, user, domain, role).await?;
+        let taken = roles::remove_others(&mut tx, user, domain, Some(role)).await?;
         keep_an_admin(&mut tx, domain, admins).await?;
         if given || taken > 0 {
-            let object = format!("{} {}", user.id, role.as_str());
+            let object = format!("{user} {}", role.as_str());
             self.record_change(&mut tx, origin, scope, "member.set", &object).await?;
         }
-        tx.commit().await
+        Ok(tx.commit().await?)
     }
 
-    pub async fn remove_member(&self, origin: &Origin, scope: &RepoScope, whom: Whom<'_>) -> Result<()> {
+    pub async fn remove_member(
+        &self,
+        origin: &Origin,
+        scope: &RepoScope<MemberManage>,
+        user: UserId,
+    ) -> Result<()> {
         let domain = Domain::Repository(scope.repository());
         let mut tx = self.databases().begin_system().await?;
         let admins = roles::lock_two_holders(&mut tx, domain, Role::Repoadmin).await?;
-        let user = find(&mut tx, whom).await?;
-        if roles::remove_others(&mut tx, user.id, domain, None).await? == 0 {
+        if roles::remove_others(&mut tx, user, domain, None).await? == 0 {
             return Err(Error::NotFound("member"));
         }
         keep_an_admin(&mut tx, domain, admins).await?;
-        self.record_change(&mut tx, origin, scope, "member.removed", &user.id.to_string()).await?;
-        tx.commit().await
+        self.record_change(&mut tx, origin, scope, "member.removed", &user.to_string()).await?;
+        Ok(tx.commit().await?)
     }
 }
 
@@ -71,12 +68,4 @@ pub(crate) async fn keep_an_admin(tx: &mut Tx, domain: Domain, before: usize) ->
         return Err(Error::Conflict("the last repoadmin can't be removed; make another one first"));
     }
     Ok(())
-}
-
-async fn find(tx: &mut Tx, whom: Whom<'_>) -> Result<User> {
-    let found = match whom {
-        Whom::Id(id) => users::find(tx, id).await?,
-        Whom::Email(email) => users::find_by_email(tx, &Email::parse(email)?).await?.map(|(user, _)| user),
-    };
-    found.ok_or(Error::NotFound("user"))
 }

@@ -14,7 +14,7 @@ pub use authorize::{Answer, Asking, Choice, PATIENCE, Param, Params, Question, U
 pub use clients::{ClientCredentials, Registered};
 pub use tokens::{CodeExchange, IssuedTokens};
 
-/// A refusal in the words of OAuth, or a failure of the house.
+/// A refusal in the words of OAuth, or an internal failure.
 #[derive(Debug)]
 pub enum Refusal {
     Protocol { error: &'static str, description: Cow<'static, str> },
@@ -30,6 +30,12 @@ impl Refusal {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self::Failed(error)
+    }
+}
+
+impl From<okt_store::Error> for Refusal {
+    fn from(error: okt_store::Error) -> Self {
+        Self::Failed(error.into())
     }
 }
 

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use okt_auth::SystemScope;
+use okt_auth::permissions::{PromptsetRead, PromptsetWrite};
 use okt_extract::{Phase, Promptset};
-use okt_model::{ContentHash, Error, Result, StoredPromptset};
+use okt_model::{ContentHash, Error, Result, StoredPromptset, checked_name};
 use okt_store::promptsets;
 
 use crate::audit::{Actor, record};
@@ -30,24 +31,31 @@ impl App {
     /// The built-in one first, then the others by their hashes.
     pub async fn list_promptsets(
         &self,
+        _: &SystemScope<PromptsetRead>,
         after: Option<ContentHash>,
         limit: i64,
     ) -> Result<Vec<SeenPromptset>> {
         let mut conn = self.databases().acquire_system().await?;
         let stored = promptsets::list(&mut conn, after, limit).await?;
-        conn.done();
         let first = if after.is_none() { Some(built_in()) } else { None };
         first.into_iter().map(Ok).chain(stored.into_iter().map(SeenPromptset::try_from)).collect()
     }
 
-    pub async fn find_promptset(&self, hash: ContentHash) -> Result<SeenPromptset> {
+    pub async fn find_promptset(
+        &self,
+        _: &SystemScope<PromptsetRead>,
+        hash: ContentHash,
+    ) -> Result<SeenPromptset> {
+        self.load_promptset(hash).await
+    }
+
+    async fn load_promptset(&self, hash: ContentHash) -> Result<SeenPromptset> {
         let ours = built_in();
         if ours.hash == hash {
             return Ok(ours);
         }
         let mut conn = self.databases().acquire_system().await?;
         let stored = promptsets::find(&mut conn, hash).await?;
-        conn.done();
         stored.ok_or(Error::NotFound("promptset"))?.try_into()
     }
 
@@ -56,14 +64,11 @@ impl App {
     pub async fn add_promptset(
         &self,
         origin: &Origin,
-        scope: &SystemScope,
+        scope: &SystemScope<PromptsetWrite>,
         name: &str,
         phases: &BTreeMap<String, String>,
     ) -> Result<(SeenPromptset, bool)> {
-        let name = name.trim();
-        if name.is_empty() || name.chars().count() > 200 || name.chars().any(char::is_control) {
-            return Err(Error::invalid("name", "must be 1 to 200 characters in one line"));
-        }
+        let name = checked_name("name", name, 1, 200)?;
         let promptset = Promptset::builtin().with(checked(phases)?);
         let hash = promptset.hash();
         if hash == built_in().hash {
@@ -75,12 +80,12 @@ impl App {
         let texts = serde_json::to_string(&texts).map_err(Error::internal)?;
         let mut tx = self.databases().begin_system().await?;
         let caller = scope.caller();
-        let new = promptsets::insert(&mut tx, hash, registry_hash, name, &texts, caller.user()).await?;
+        let new = promptsets::insert(&mut tx, hash, registry_hash, &name, &texts, caller.user()).await?;
         if new {
             record(&mut tx, origin, Actor::caller(caller), "promptset.added", &hash.to_string()).await?;
         }
         tx.commit().await?;
-        Ok((self.find_promptset(hash).await?, new))
+        Ok((self.load_promptset(hash).await?, new))
     }
 }
 

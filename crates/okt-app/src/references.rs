@@ -1,6 +1,7 @@
 //! Lists of references: many sources in one request.
 
-use okt_auth::RepoScope;
+use okt_auth::permissions::SourceWrite;
+use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{Error, JobId, Locator, Result, SourceId};
 use okt_parse::references::{self, BadEntry, Reference};
 use okt_store::sources::NewSource;
@@ -30,7 +31,7 @@ impl App {
     /// Makes a source of every entry that names one. What was added stays when a later entry can't be.
     pub async fn import_references(
         &self,
-        scope: &RepoScope,
+        scope: &RepoScope<SourceWrite>,
         text: String,
         file_name: Option<String>,
         content_type: Option<String>,
@@ -53,7 +54,7 @@ impl App {
 
     async fn import_batch(
         &self,
-        scope: &RepoScope,
+        scope: &RepoAccess,
         entries: Vec<Result<Reference, BadEntry>>,
     ) -> Result<Vec<Imported>> {
         let mut imported = Vec::with_capacity(entries.len());
@@ -67,9 +68,17 @@ impl App {
                         (reference.label, ImportOutcome::Skipped(why.to_owned()))
                     }
                     Some(new) => {
-                        let (source, job, existing) = accept(&mut tx, scope, &new).await?;
-                        let outcome = if existing { ImportOutcome::Existing } else { ImportOutcome::Added };
-                        (reference.label, outcome(source, job))
+                        let most = self.config().limits.sources_per_repository;
+                        let outcome = match accept(&mut tx, scope, &new, most).await {
+                            Ok((source, job, true)) => ImportOutcome::Existing(source, job),
+                            Ok((source, job, false)) => ImportOutcome::Added(source, job),
+                            // Nothing was written, and others of the list may be there already.
+                            Err(full @ Error::QuotaExceeded { .. }) => {
+                                ImportOutcome::Skipped(full.to_string())
+                            }
+                            Err(error) => return Err(error),
+                        };
+                        (reference.label, outcome)
                     }
                 },
             };
@@ -78,6 +87,19 @@ impl App {
         tx.commit().await?;
         Ok(imported)
     }
+}
+
+/// Whether a file that begins like this is a list of references and no text.
+pub fn is_reference_list(head: &[u8], file_name: Option<&str>, content_type: Option<&str>) -> bool {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        // The end may be in the middle of a character.
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return false,
+    };
+    references::detect(text, file_name, content_type).is_some()
 }
 
 /// The source that a reference names, if any.

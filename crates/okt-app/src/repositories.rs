@@ -4,23 +4,27 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use okt_auth::{Caller, RepoScope, SystemScope, Visible};
+use okt_auth::permissions::{
+    RepositoryDelete, RepositoryManage, RepositoryRead, RepositoryUpdate, RepositoryWrite,
+};
+use okt_auth::{Caller, Needed as _, RepoAccess, RepoScope, SystemScope, Visible};
 use okt_config::{Contexts, Preset, ontology};
 use okt_model::{
-    Action, CleanupRepository, Counts, Domain, Error, Object, Permission, Repository, RepositoryId, Result,
-    Role, Slug, Tier, UserId,
+    CleanupRepository, Counts, Domain, Error, Repository, RepositoryId, Result, Role, Slug, Tier, UserId,
+    checked_name,
 };
 use okt_queue::jobs;
 use okt_store::contexts::{self, NewContext};
 use okt_store::repositories::{self, NewRepository};
-use okt_store::{Tx, api_keys, counters, repository_settings, roles};
+use okt_store::{Tx, api_keys, counters, repository_settings, roles, user_usage};
 
 use crate::audit::{Actor, record_in};
 use crate::{App, Origin};
 
-pub(crate) const MANAGE: Permission = Permission::new(Object::Repository, Action::Manage);
 /// For how long a list waits for the numbers beside it.
 const COUNTS: Duration = Duration::from_secs(1);
+/// How many roles and keys go with a repository at once.
+const PEOPLE: i64 = 1_000;
 const NAME_LIMIT: usize = 200;
 const DESCRIPTION_LIMIT: usize = 5_000;
 
@@ -49,7 +53,7 @@ impl App {
     pub async fn create_repository(
         &self,
         origin: &Origin,
-        scope: &SystemScope,
+        scope: &SystemScope<RepositoryWrite>,
         request: &RepositoryRequest,
     ) -> Result<SeenRepository> {
         let caller = scope.caller();
@@ -59,6 +63,11 @@ impl App {
         let id = RepositoryId::mint();
         let mut tx = self.databases().begin_system().await?;
         self.reserve(&mut tx, id, &draft, slug.as_ref(), Some(caller.user())).await?;
+        // With the new one, which nobody sees unless this is committed. After it, as whoever deletes one does: two who wait
+        // for a slug and for a number in turns would wait for each other.
+        let used = user_usage::lock(&mut tx, caller.user()).await?.repositories.saturating_sub(1);
+        let limit = self.config().limits.repositories_per_user.into();
+        Error::check_quota(("you have", "repositories"), (used, 1), ("limits.repositories_per_user", limit))?;
         tx.commit().await?;
         let repository = self.furnish(origin, Actor::caller(caller), id, &draft).await?;
         Ok(SeenRepository { repository, roles: vec![Role::Repoadmin], counts: Some(Counts::default()) })
@@ -80,7 +89,7 @@ impl App {
         self.reserve(&mut tx, id, &draft, None, owner).await?;
         tx.commit().await?;
         self.furnish(&Origin::service("bootstrap"), Actor::SERVICE, id, &draft).await?;
-        tracing::info!(repository.id = %id, "the starter repository was made");
+        tracing::info!(repository.id = %id, "created the starter repository");
         Ok(())
     }
 
@@ -109,7 +118,7 @@ impl App {
                 (repositories::get(&mut conn, &page).await?, next)
             }
         };
-        conn.done();
+        drop(conn);
         let counts = self.counts_of(&found).await;
         let seen = found.into_iter().map(|repository| SeenRepository {
             roles: caller.roles(Domain::Repository(repository.id)),
@@ -119,24 +128,33 @@ impl App {
         Ok((seen.collect(), next))
     }
 
-    pub async fn find_repository(&self, scope: &RepoScope) -> Result<SeenRepository> {
+    pub async fn find_repository(&self, scope: &RepoScope<RepositoryRead>) -> Result<SeenRepository> {
+        self.load_repository(scope).await
+    }
+
+    /// What [`Self::delete_repository`] would take away; `None` while its database does not answer.
+    pub async fn repository_contents(&self, scope: &RepoScope<RepositoryDelete>) -> Result<Option<Counts>> {
+        Ok(self.load_repository(scope).await?.counts)
+    }
+
+    async fn load_repository(&self, scope: &RepoAccess) -> Result<SeenRepository> {
         let mut conn = self.databases().acquire_system().await?;
         let found = repositories::find(&mut conn, scope.repository()).await?;
-        conn.done();
+        drop(conn);
         self.seen(scope, found.ok_or(Error::NotFound("repository"))?).await
     }
 
     pub async fn update_repository(
         &self,
         origin: &Origin,
-        scope: &RepoScope,
+        scope: &RepoScope<RepositoryUpdate>,
         name: Option<&str>,
         description: Option<&str>,
     ) -> Result<SeenRepository> {
-        let name = name.map(checked_name).transpose()?;
+        let name = name.map(|name| checked_name("name", name, 1, NAME_LIMIT)).transpose()?;
         let description = description.map(checked_description).transpose()?;
         let mut tx = self.databases().begin_system().await?;
-        let found = repositories::update(&mut tx, scope.repository(), name, description).await?;
+        let found = repositories::update(&mut tx, scope.repository(), name.as_deref(), description).await?;
         let found = found.ok_or(Error::NotFound("repository"))?;
         self.record_change(&mut tx, origin, scope, "repository.updated", &found.id.to_string()).await?;
         tx.commit().await?;
@@ -144,15 +162,20 @@ impl App {
     }
 
     /// Hides a repository at once and for good; what lies in it is removed in the background.
-    pub async fn delete_repository(&self, origin: &Origin, scope: &RepoScope) -> Result<()> {
+    pub async fn delete_repository(
+        &self,
+        origin: &Origin,
+        scope: &RepoScope<RepositoryDelete>,
+    ) -> Result<()> {
         let id = scope.repository();
         let mut tx = self.databases().begin_system().await?;
         if !repositories::mark_deleted(&mut tx, id).await? {
             let there = repositories::find(&mut tx, id).await?.is_some();
             return Err(if there { Error::Moving } else { Error::NotFound("repository") });
         }
-        roles::remove_all(&mut tx, id).await?;
-        api_keys::revoke_of(&mut tx, id).await?;
+        // Those of a repository of usual size, so that nobody reads of it any more; of a large one the rest follows.
+        roles::remove_some(&mut tx, id, PEOPLE).await?;
+        api_keys::revoke_some(&mut tx, id, PEOPLE).await?;
         self.record_change(&mut tx, origin, scope, "repository.deleted", &id.to_string()).await?;
         tx.commit().await?;
         self.auth().forget_located(id);
@@ -164,7 +187,7 @@ impl App {
     pub(crate) async fn ask_to_clean_up(&self, repository: RepositoryId, delay: Duration) {
         if let Err(error) = jobs::push(self.databases(), &CleanupRepository { repository }, delay).await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(repository.id = %repository, error, "a repository will be cleaned up later");
+            tracing::warn!(repository.id = %repository, error, "failed to enqueue the clean-up of a repository; the periodic clean-up will do it");
         }
     }
 
@@ -173,7 +196,7 @@ impl App {
         &self,
         tx: &mut Tx,
         origin: &Origin,
-        scope: &RepoScope,
+        scope: &RepoAccess,
         action: &'static str,
         object: &str,
     ) -> Result<()> {
@@ -184,7 +207,7 @@ impl App {
     fn database_for(&self, caller: &Caller, asked: Option<&str>) -> Result<String> {
         let isolation = &self.config().isolation;
         let default = &isolation.default_database;
-        match asked.filter(|_| caller.may(Domain::System, MANAGE)) {
+        match asked.filter(|_| caller.may(Domain::System, RepositoryManage::PERMISSION)) {
             Some(name) if name != default && !isolation.allowed_databases.iter().any(|one| one == name) => {
                 Err(Error::invalid(
                     "database",
@@ -204,7 +227,7 @@ impl App {
             Error::invalid("preset", format!("must be one of {}", known.join(", ")))
         })?;
         Ok(Draft {
-            name: checked_name(&request.name)?,
+            name: checked_name("name", &request.name, 1, NAME_LIMIT)?,
             description: checked_description(request.description.as_deref().unwrap_or_default())?,
             tier: request.tier.as_deref().map_or(Ok(Tier::Shared), Tier::parse)?,
             database,
@@ -222,10 +245,10 @@ impl App {
         slug: Option<&Slug>,
         owner: Option<UserId>,
     ) -> Result<()> {
-        let made = Slug::of_name(draft.name);
+        let made = Slug::of_name(&draft.name);
         let new = |slug| NewRepository {
             id,
-            name: draft.name,
+            name: &draft.name,
             slug,
             description: draft.description,
             database: &draft.database,
@@ -240,16 +263,16 @@ impl App {
         }
         // One that was not asked for by name can be another.
         if !reserved && slug.is_none() {
-            reserved = repositories::insert(tx, &new(&made.told_apart(id))).await?;
+            reserved = repositories::insert(tx, &new(&wanted.told_apart(id))).await?;
         }
         if !reserved {
             return Err(Error::AlreadyExists("a repository with this slug"));
         }
         let (search, resolution) = draft.providers();
-        repository_settings::insert(tx, id, &search, &resolution).await
+        Ok(repository_settings::insert(tx, id, &search, &resolution).await?)
     }
 
-    /// Puts into its home what a repository starts with, and shows it. The two are in different databases; a repository
+    /// Writes what a repository starts with to its database, and shows it. The two are in different databases; a repository
     /// that does not get this far is never seen, and is cleaned up like one that was deleted.
     async fn furnish(
         &self,
@@ -264,7 +287,9 @@ impl App {
             tx.commit().await?;
             let mut tx = self.databases().begin_system().await?;
             let active = repositories::activate(&mut tx, id).await?;
-            let active = active.ok_or_else(|| Error::internal("a new repository was given up"))?;
+            let active = active.ok_or_else(|| {
+                Error::internal(format!("repository {id} was removed while it was being created"))
+            })?;
             if let Some(owner) = active.owner {
                 roles::assign(&mut tx, owner, Domain::Repository(id), Role::Repoadmin).await?;
             }
@@ -282,7 +307,7 @@ impl App {
         furnished
     }
 
-    async fn seen(&self, scope: &RepoScope, repository: Repository) -> Result<SeenRepository> {
+    async fn seen(&self, scope: &RepoAccess, repository: Repository) -> Result<SeenRepository> {
         let roles = scope.caller().roles(Domain::Repository(repository.id));
         let counts = self.counts_of(std::slice::from_ref(&repository)).await.get(&repository.id).copied();
         Ok(SeenRepository { repository, roles, counts })
@@ -290,19 +315,23 @@ impl App {
 
     /// Asks each database once. One that does not answer says nothing, and holds up nobody's list for long.
     async fn counts_of(&self, repositories: &[Repository]) -> HashMap<RepositoryId, Counts> {
-        let mut homes: BTreeMap<&str, Vec<RepositoryId>> = BTreeMap::new();
+        let mut shards: BTreeMap<&str, Vec<RepositoryId>> = BTreeMap::new();
         for repository in repositories {
-            homes.entry(&repository.database).or_default().push(repository.id);
+            shards.entry(&repository.database).or_default().push(repository.id);
         }
-        let asked = homes.into_iter().map(|(database, ids)| async move {
+        let asked = shards.into_iter().map(|(database, ids)| async move {
             let counted = counters::list_of(self.databases(), database, &ids);
-            let error = match tokio::time::timeout(COUNTS, counted).await {
+            let error: Error = match tokio::time::timeout(COUNTS, counted).await {
                 Ok(Ok(counters)) => return Some((ids, counters)),
-                Ok(Err(error)) => error,
+                Ok(Err(error)) => error.into(),
                 Err(elapsed) => Error::Unavailable { service: "the database", cause: elapsed.into() },
             };
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(database, error, "repositories are shown without their counts");
+            tracing::warn!(
+                database,
+                error,
+                "listing repositories without their counts: their database does not answer"
+            );
             None
         });
         let mut counts: HashMap<RepositoryId, Counts> = HashMap::new();
@@ -326,7 +355,7 @@ impl App {
 
 /// A new repository, checked.
 struct Draft<'a> {
-    name: &'a str,
+    name: String,
     description: &'a str,
     tier: Tier,
     database: String,
@@ -360,14 +389,6 @@ impl Draft<'_> {
         });
         built_in.chain(own).collect()
     }
-}
-
-fn checked_name(name: &str) -> Result<&str> {
-    let name = name.trim();
-    if name.is_empty() || name.chars().count() > NAME_LIMIT || name.chars().any(char::is_control) {
-        return Err(Error::invalid("name", "must be 1 to 200 characters without control characters"));
-    }
-    Ok(name)
 }
 
 fn checked_description(text: &str) -> Result<&str> {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-/// What the door knows of a request besides its caller.
+/// What is known of a request besides its caller.
 #[derive(Clone, Debug)]
 pub struct Origin {
     pub request_id: String,

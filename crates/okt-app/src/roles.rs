@@ -1,5 +1,6 @@
 //! Roles: who may do what where.
 
+use okt_auth::permissions::RoleManage;
 use okt_auth::{Caller, SystemScope};
 use okt_model::{Domain, Error, Permission, RepositoryId, Result, Role, UserId};
 use okt_store::{Connection, roles, users};
@@ -35,7 +36,7 @@ impl App {
     pub async fn assign_role(
         &self,
         origin: &Origin,
-        scope: &SystemScope,
+        scope: &SystemScope<RoleManage>,
         user: UserId,
         domain: Domain,
         role: Role,
@@ -52,33 +53,33 @@ impl App {
             record_in(&mut tx, origin, Actor::caller(scope.caller()), "role.assigned", &object, of(domain))
                 .await?;
         }
-        tx.commit().await
+        Ok(tx.commit().await?)
     }
 
     /// The last sysadmin stays, or nobody could ever make another; so does the last administrator of a repository.
     pub async fn remove_role(
         &self,
         origin: &Origin,
-        scope: &SystemScope,
+        scope: &SystemScope<RoleManage>,
         user: UserId,
         domain: Domain,
         role: Role,
     ) -> Result<()> {
         check_fit(domain, role)?;
         let mut tx = self.databases().begin_system().await?;
-        let last = role == Role::Sysadmin && roles::lock_two_holders(&mut tx, domain, role).await? < 2;
+        let last = role == Role::Sysadmin && !roles::another_sysadmin(&mut tx, user).await?;
         let admins = roles::lock_two_holders(&mut tx, domain, Role::Repoadmin).await?;
         if !roles::remove(&mut tx, user, domain, role).await? {
             return Err(Error::NotFound("role assignment"));
         }
         if last {
-            return Err(Error::Conflict("the last sysadmin can't be removed; make another one first"));
+            return Err(Error::Conflict("the last active sysadmin can't be removed; make another one first"));
         }
         keep_an_admin(&mut tx, domain, admins).await?;
         let object = described(user, domain, role);
         record_in(&mut tx, origin, Actor::caller(scope.caller()), "role.removed", &object, of(domain))
             .await?;
-        tx.commit().await
+        Ok(tx.commit().await?)
     }
 
     /// For the operator at the keyboard: makes an existing user sysadmin; false when they were.

@@ -5,16 +5,21 @@ use hkdf::Hkdf;
 use okt_model::{Error, Result};
 use sha2::Sha256;
 
+/// Bytes for one use, derived from the service's signing secret.
+pub(crate) fn derived<const LENGTH: usize>(secret: &[u8], purpose: &str) -> [u8; LENGTH] {
+    let mut bytes = [0; LENGTH];
+    let hkdf = Hkdf::<Sha256>::new(None, secret);
+    hkdf.expand(purpose.as_bytes(), &mut bytes).expect("a few bytes are a valid length");
+    bytes
+}
+
 /// A key for one use, derived from the service's signing secret; all processes with the same secret share it.
 pub(crate) struct Seal(LessSafeKey);
 
 impl Seal {
     /// `purpose` keeps the keys of different uses apart.
     pub(crate) fn derive(secret: &[u8], purpose: &str) -> Self {
-        let mut key = [0; 32];
-        Hkdf::<Sha256>::new(None, secret)
-            .expand(purpose.as_bytes(), &mut key)
-            .expect("32 bytes are a valid length");
+        let key: [u8; 32] = derived(secret, purpose);
         Self(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key).expect("32 bytes are a valid key")))
     }
 

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use chrono::NaiveDate;
-use okt_auth::{Decision, RepoScope, SystemScope};
+use okt_auth::permissions::{SourceProviderExecute, SourceProviderRead, SourceRead};
+use okt_auth::{Needed, Refused, RepoAccess, RepoScope, SystemScope};
 use okt_config::{ResolutionProvider, SearchProvider};
-use okt_model::{Domain, Error, Locator, Permission, RepositoryId, Result};
+use okt_model::{Domain, Error, Locator, RepositoryId, Result};
 use okt_store::sources;
 
 use crate::App;
@@ -35,7 +36,7 @@ pub struct FoundSource {
 }
 
 impl App {
-    pub fn search_providers(&self) -> Vec<ProviderInfo> {
+    pub fn search_providers(&self, _: &SystemScope<SourceProviderRead>) -> Vec<ProviderInfo> {
         let search = self.0.web.as_ref().map(|(_, search)| search);
         let info = |provider: SearchProvider| ProviderInfo {
             id: provider.as_str(),
@@ -44,7 +45,7 @@ impl App {
         SearchProvider::ALL.into_iter().map(info).collect()
     }
 
-    pub fn resolution_providers(&self) -> Vec<ProviderInfo> {
+    pub fn resolution_providers(&self, _: &SystemScope<SourceProviderRead>) -> Vec<ProviderInfo> {
         let settings = &self.config().providers.resolution;
         let solver = &settings.challenge_solver;
         let info = |provider: ResolutionProvider| ProviderInfo {
@@ -65,17 +66,18 @@ impl App {
     /// Looks for sources; with a repository, also says which of them it has.
     pub async fn search_sources(
         &self,
+        _: &SystemScope<SourceProviderExecute>,
         provider: &str,
         query: &str,
         limit: usize,
         cursor: Option<&str>,
-        repository: Option<&RepoScope>,
+        repository: Option<&RepoScope<SourceRead>>,
     ) -> Result<FoundSources> {
         let provider = SearchProvider::ALL.into_iter().find(|known| known.as_str() == provider);
         let provider = provider.ok_or(Error::NotFound("search provider"))?;
         let Some((_, search)) = &self.0.web else {
             return Err(Error::NotConfigured(
-                "nothing can be asked: the certificates of authorities are missing",
+                "no search service can be reached: no root CA certificates are installed",
             ));
         };
         let page = search.search(provider, query, limit, cursor).await?;
@@ -103,7 +105,7 @@ impl App {
 
     async fn known(
         &self,
-        scope: &RepoScope,
+        scope: &RepoAccess,
         names: impl Iterator<Item = &Locator>,
     ) -> Result<HashSet<String>> {
         let names: Vec<String> = names.map(|name| name.normalized.clone()).collect();
@@ -113,20 +115,19 @@ impl App {
         Ok(known.into_iter().collect())
     }
 
-    /// Lets somebody who may use the whole installation in to one repository, if they may do this there.
-    pub async fn let_in(
+    /// Lets somebody who looks for sources in to the repository that they named in the body, if they may do `P` there: it
+    /// depends on the route whether that is reading or adding.
+    pub async fn let_in<P: Needed>(
         &self,
-        scope: &SystemScope,
+        scope: &SystemScope<SourceProviderExecute>,
         repository: RepositoryId,
-        permission: Permission,
-    ) -> Result<RepoScope> {
+    ) -> Result<RepoScope<P>> {
         let missing = || Error::invalid("repository_id", "no repository that you can see has this id");
         let located = self.auth().locate(&repository.to_string()).await?.ok_or_else(missing)?;
-        let caller = scope.caller();
-        match caller.decide(Domain::Repository(located.id), permission) {
-            Decision::Invisible => Err(missing()),
-            Decision::Forbidden => Err(Error::Forbidden("the permission is missing in this repository")),
-            Decision::Allowed => caller.let_in_repository(&located, permission).ok_or_else(missing),
+        match scope.caller().let_in(Domain::Repository(located.id), P::PERMISSION) {
+            Ok(proof) => proof.into_repository(located),
+            Err(Refused::Invisible) => Err(missing()),
+            Err(Refused::Forbidden) => Err(Error::Forbidden("the permission is missing in this repository")),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! What a repository does with its sources: providers, stages, registry, promptsets, budget.
 
-use okt_auth::RepoScope;
+use okt_auth::permissions::RepositoryManage;
+use okt_auth::{RepoAccess, RepoScope};
 use okt_config::{ResolutionProvider, SearchProvider};
 use okt_extract::Promptset;
-use okt_model::{ContentHash, Context, Error, PushLevel, RepositorySettings, Result, Stages, Waiting};
+use okt_model::{ContentHash, Context, Error, Money, PushLevel, RepositorySettings, Result, Stages, Waiting};
 use okt_queue::jobs;
-use okt_store::{contexts, promptsets, repository_settings};
+use okt_store::{ai_calls, contexts, promptsets, repository_settings};
 
 use crate::{App, Origin};
 
@@ -17,6 +18,19 @@ pub struct SeenSettings {
     pub settings: RepositorySettings,
     pub contexts: Vec<Context>,
     pub stages: Stages<bool>,
+    pub budget: SeenBudget,
+}
+
+/// What a repository may spend in a month, and has spent in this one.
+#[derive(Clone, Copy, Debug)]
+pub struct SeenBudget {
+    /// What was chosen for it; `None` where nothing was.
+    pub chosen: Option<Money>,
+    /// What counts; `None` is no limit.
+    pub effective: Option<Money>,
+    /// The most that may be chosen.
+    pub most: Option<Money>,
+    pub spent: Money,
 }
 
 /// Which promptset a repository is to use.
@@ -64,17 +78,17 @@ impl SettingsChange {
 }
 
 impl App {
-    pub async fn settings(&self, scope: &RepoScope) -> Result<SeenSettings> {
+    pub async fn settings(&self, scope: &RepoScope<RepositoryManage>) -> Result<SeenSettings> {
         let mut conn = self.databases().acquire_system().await?;
         let settings = repository_settings::find(&mut conn, scope.repository()).await?;
-        conn.done();
+        drop(conn);
         self.seen_settings(scope, settings.ok_or(Error::NotFound("repository"))?).await
     }
 
     pub async fn change_settings(
         &self,
         origin: &Origin,
-        scope: &RepoScope,
+        scope: &RepoScope<RepositoryManage>,
         change: SettingsChange,
     ) -> Result<SeenSettings> {
         let name = change.name();
@@ -107,7 +121,7 @@ impl App {
                 if let Some(id) = &id {
                     self.check_registry(id)?;
                 }
-                let level = push_level.map_or(Some(PushLevel::default()), |level| PushLevel::parse(&level));
+                let level = push_level.map_or(Some(PushLevel::default()), |level| level.parse().ok());
                 settings.push_level =
                     level.ok_or_else(|| Error::invalid("push_level", "must be facts or concepts"))?;
                 settings.registry_id = id;
@@ -127,10 +141,7 @@ impl App {
                 }
             }
             SettingsChange::Budget(monthly_usd) => {
-                if monthly_usd.is_some_and(|usd| !(0.0..=1e9).contains(&usd)) {
-                    return Err(Error::invalid("monthly_usd", "must be from 0 to 1000000000, or null"));
-                }
-                settings.monthly_usd = monthly_usd;
+                settings.monthly_usd = monthly_usd.map(|usd| self.checked_budget(usd)).transpose()?;
             }
             SettingsChange::Stages(stages) => {
                 let ours = &mut settings.stages;
@@ -143,10 +154,19 @@ impl App {
         Ok(())
     }
 
-    async fn seen_settings(&self, scope: &RepoScope, settings: RepositorySettings) -> Result<SeenSettings> {
+    async fn seen_settings(&self, scope: &RepoAccess, settings: RepositorySettings) -> Result<SeenSettings> {
         let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
         let contexts = contexts::list(&mut tx, scope.repository()).await?;
         tx.commit().await?;
+        let mut conn = self.databases().acquire_system().await?;
+        let (spent, _) = ai_calls::of_repository(&mut conn, scope.repository()).await?;
+        let limits = self.config().spending_limits();
+        let budget = SeenBudget {
+            chosen: settings.monthly_usd,
+            effective: limits.of_repository(settings.monthly_usd),
+            most: limits.most,
+            spent,
+        };
         let (providers, chosen) = (&self.config().providers, settings.stages);
         let stages = Stages {
             refinement: chosen.refinement.unwrap_or(providers.refinement.enabled),
@@ -156,7 +176,23 @@ impl App {
                 .image_extraction
                 .unwrap_or(providers.decomposition.image_extraction.enabled),
         };
-        Ok(SeenSettings { settings, contexts, stages })
+        Ok(SeenSettings { settings, contexts, stages, budget })
+    }
+
+    /// The operator's limit binds everybody: who may change it changes the setting.
+    fn checked_budget(&self, usd: f64) -> Result<Money> {
+        let budget = Money::from_usd(usd);
+        let budget =
+            budget.ok_or_else(|| Error::invalid("monthly_usd", "must be from 0 to 1000000000, or null"))?;
+        match self.config().spending_limits().most {
+            Some(most) if budget > most => Err(Error::invalid(
+                "monthly_usd",
+                format!(
+                    "must be at most {most}, which the operator of this installation has set (budget.max_usd)"
+                ),
+            )),
+            _ => Ok(budget),
+        }
     }
 
     /// The one of `providers.registry` is called `default` where there is no list.

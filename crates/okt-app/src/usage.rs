@@ -1,6 +1,7 @@
 //! What models were used for, and what it cost.
 
 use chrono::{Datelike as _, NaiveDate};
+use okt_auth::permissions::AiUsageRead;
 use okt_auth::{RepoScope, SystemScope};
 use okt_model::{Error, RepositoryId, Result, Usage, UsageFilter, UsageGroup};
 use okt_store::ai_calls;
@@ -14,12 +15,20 @@ const DAYS: i64 = 400;
 
 impl App {
     /// Of one repository: the sums, and the sum of all.
-    pub async fn usage(&self, scope: &RepoScope, filter: UsageFilter) -> Result<(Vec<Usage>, Usage)> {
+    pub async fn usage(
+        &self,
+        scope: &RepoScope<AiUsageRead>,
+        filter: UsageFilter,
+    ) -> Result<(Vec<Usage>, Usage)> {
         self.sums(Some(scope.repository()), filter).await
     }
 
     /// Of the whole installation.
-    pub async fn system_usage(&self, _: &SystemScope, filter: UsageFilter) -> Result<(Vec<Usage>, Usage)> {
+    pub async fn system_usage(
+        &self,
+        _: &SystemScope<AiUsageRead>,
+        filter: UsageFilter,
+    ) -> Result<(Vec<Usage>, Usage)> {
         self.sums(None, filter).await
     }
 
@@ -45,7 +54,6 @@ impl App {
     pub async fn today(&self) -> Result<NaiveDate> {
         let mut conn = self.databases().acquire_system().await?;
         let today = ai_calls::today(&mut conn).await?;
-        conn.done();
         Ok(today)
     }
 }

@@ -6,17 +6,18 @@ use std::time::Duration;
 use moka::sync::Cache;
 use okt_config::{Config, Secret};
 use okt_model::{
-    Action, ApiKeyId, Domain, GrantId, Object, Permission, PermissionSet, RepositoryId, Result, Role, Scope,
-    SessionId, TokenId, UserId,
+    ApiKeyId, Domain, GrantId, Permission, PermissionSet, RepositoryId, Result, Role, Scope, SessionId,
+    TokenId, UserId,
 };
 use okt_store::repositories::{self, Located};
 use okt_store::{Databases, api_keys, oauth_grants, roles, sessions};
 use uuid::Uuid;
 
-use crate::grants::{Decision, Grants, Narrow};
-use crate::jwt::{NewAccess, Tokens};
+use crate::grants::{Grants, Narrow, Refused};
+use crate::jwt::{self, NewAccess, Tokens};
 use crate::opaque::{self, Prefix};
 use crate::password::Passwords;
+use crate::permissions::{Needed as _, RepositoryRead};
 
 /// How many role assignments a process remembers, and for how long without use. Nothing depends on it but speed: what
 /// is remembered is only ever used for the very version of the roles that the credential was looked up with.
@@ -64,19 +65,6 @@ pub enum Credential {
     Grant(GrantId),
 }
 
-/// The proof that a caller holds the permission that a use case on the whole installation needs. Only
-/// [`Caller::let_in`] makes one.
-#[derive(Clone)]
-pub struct SystemScope(Caller);
-
-/// The proof that a caller holds the permission that a use case on a repository needs. Only
-/// [`Caller::let_in_repository`] makes one.
-#[derive(Clone)]
-pub struct RepoScope {
-    caller: Caller,
-    located: Located,
-}
-
 /// Which repositories somebody may know of.
 pub enum Visible {
     All,
@@ -115,8 +103,8 @@ impl Auth {
         Secret::from(self.tokens.sign_session(user, session, TokenId::mint(), now(), self.token_ttl))
     }
 
-    /// Who presents this; `None` when it is no valid credential. One statement, and a second one when the user's
-    /// roles have changed since they were last looked at here.
+    /// Who presents this; `None` when it is no valid credential. One statement, a second one when the user's roles have
+    /// changed since they were last looked at here, and one every few minutes to note that a session is in use.
     pub async fn authenticate(&self, bearer: &str) -> Result<Option<Caller>> {
         if let Some(hash) = opaque::parse(Prefix::ApiKey, bearer) {
             return self.by_api_key(hash.as_bytes()).await;
@@ -124,8 +112,13 @@ impl Auth {
         let Some(claims) = self.tokens.verify_session(bearer, now()) else { return Ok(None) };
         let mut conn = self.databases.acquire_system().await?;
         let live = sessions::find_live(&mut conn, claims.sid).await?;
-        conn.done();
-        let Some(live) = live.filter(|live| live.user == claims.sub) else { return Ok(None) };
+        let Some(live) = live.filter(|live| live.user == claims.sub) else {
+            return Ok(None);
+        };
+        if live.unnoted {
+            sessions::note_use(&mut conn, claims.sid).await?;
+        }
+        drop(conn);
         let rights = self.rights_of(live.user, live.roles_version).await?;
         Ok(Some(Caller {
             user: live.user,
@@ -133,6 +126,11 @@ impl Auth {
             rights,
             narrow: None,
         }))
+    }
+
+    /// Whether it has the form of a key or a token of ours, valid or not. Anybody can write one.
+    pub fn is_well_formed(&self, bearer: &str) -> bool {
+        opaque::parse(Prefix::ApiKey, bearer).is_some() || jwt::is_well_formed(bearer)
     }
 
     /// Who presents this access token, that `issuer` gave out for `audience`; `None` when it is none. What it may do is
@@ -148,7 +146,7 @@ impl Auth {
         };
         let mut conn = self.databases.acquire_system().await?;
         let live = oauth_grants::find_live(&mut conn, claims.grant).await?;
-        conn.done();
+        drop(conn);
         let live = live.filter(|live| live.user == claims.sub && live.client_id == claims.client_id);
         let Some(live) = live else { return Ok(None) };
         // A word that no release of ours knows any more grants nothing.
@@ -177,7 +175,6 @@ impl Auth {
         }
         let mut conn = self.databases.acquire_system().await?;
         let located = repositories::locate(&mut conn, named).await?;
-        conn.done();
         if let Some(located) = &located {
             self.located.insert(named.to_owned(), located.clone());
         }
@@ -195,7 +192,7 @@ impl Auth {
     async fn by_api_key(&self, hash: &[u8; 32]) -> Result<Option<Caller>> {
         let mut conn = self.databases.acquire_system().await?;
         let found = api_keys::find_live(&mut conn, hash).await?;
-        conn.done();
+        drop(conn);
         let Some(key) = found else { return Ok(None) };
         // A permission that no release of ours knows any more grants nothing.
         let permissions = key.permissions.iter().filter_map(|text| text.parse::<Permission>().ok());
@@ -216,7 +213,6 @@ impl Auth {
         }
         let mut conn = self.databases.acquire_system().await?;
         let assignments = roles::list_of(&mut conn, user).await?;
-        conn.done();
         let grants = Grants::new(assignments.iter().copied(), self.users_may_create_repositories);
         let rights = Arc::new(Rights { assignments, grants });
         // Should the roles have changed again in between, these are newer than the version says; the next look-up
@@ -244,10 +240,10 @@ impl Caller {
     }
 
     pub fn may(&self, domain: Domain, permission: Permission) -> bool {
-        self.decide(domain, permission) == Decision::Allowed
+        self.decide(domain, permission).is_ok()
     }
 
-    pub fn decide(&self, domain: Domain, permission: Permission) -> Decision {
+    pub fn decide(&self, domain: Domain, permission: Permission) -> Result<(), Refused> {
         self.rights.grants.decide(domain, permission, self.narrow.as_deref())
     }
 
@@ -294,21 +290,10 @@ impl Caller {
         domains
     }
 
-    /// Lets a caller in to use cases on the whole installation, if they hold the permission there.
-    pub fn let_in(&self, permission: Permission) -> Option<SystemScope> {
-        self.may(Domain::System, permission).then(|| SystemScope(self.clone()))
-    }
-
-    /// Lets a caller in to use cases on a repository, if they hold the permission there. [`Self::decide`] says why not.
-    pub fn let_in_repository(&self, located: &Located, permission: Permission) -> Option<RepoScope> {
-        let allowed = self.may(Domain::Repository(located.id), permission);
-        allowed.then(|| RepoScope { caller: self.clone(), located: located.clone() })
-    }
-
     /// Which repositories the credential may read.
     pub fn visible(&self) -> Visible {
         let bound = self.narrow.as_ref().and_then(|narrow| narrow.repositories.as_ref());
-        let given = self.was_given(SEE);
+        let given = self.was_given(RepositoryRead::PERMISSION);
         let sysadmin = self.rights.assignments.contains(&(Domain::System, Role::Sysadmin));
         if sysadmin && given && bound.is_none() {
             return Visible::All;
@@ -321,33 +306,10 @@ impl Caller {
         let mut ids: Vec<RepositoryId> = held.chain(bound.into_iter().flatten().copied()).collect();
         ids.sort_unstable_by(|a, b| b.cmp(a));
         ids.dedup();
-        ids.retain(|id| self.may(Domain::Repository(*id), SEE));
+        ids.retain(|id| self.may(Domain::Repository(*id), RepositoryRead::PERMISSION));
         Visible::These(ids)
     }
 }
-
-impl SystemScope {
-    pub const fn caller(&self) -> &Caller {
-        &self.0
-    }
-}
-
-impl RepoScope {
-    pub const fn caller(&self) -> &Caller {
-        &self.caller
-    }
-
-    pub const fn repository(&self) -> RepositoryId {
-        self.located.id
-    }
-
-    /// The named database that the repository lives in.
-    pub fn database(&self) -> &str {
-        &self.located.database
-    }
-}
-
-const SEE: Permission = Permission::new(Object::Repository, Action::Read);
 
 /// Seconds since 1970 by this machine's clock; tokens are verified with some leeway for the others'.
 #[expect(
@@ -356,4 +318,20 @@ const SEE: Permission = Permission::new(Object::Repository, Action::Read);
 )]
 fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
+}
+
+#[cfg(test)]
+impl Caller {
+    /// Somebody with a session and one role.
+    pub(crate) fn with_role(domain: Domain, role: Role) -> Self {
+        let assignments = vec![(domain, role)];
+        let grants = Grants::new(assignments.iter().copied(), true);
+        let rights = Arc::new(Rights { assignments, grants });
+        Self {
+            user: UserId::mint(),
+            credential: Credential::Session(SessionId::mint()),
+            rights,
+            narrow: None,
+        }
+    }
 }

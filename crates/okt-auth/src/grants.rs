@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use okt_model::{Action, Domain, Object, Permission, PermissionSet, RepositoryId, Role};
+use okt_model::{Domain, Permission, PermissionSet, RepositoryId, Role};
+
+use crate::permissions::{Needed as _, RepositoryRead};
 
 /// The rights of one user.
 #[derive(Clone, Debug, Default)]
@@ -20,9 +22,9 @@ pub struct Narrow {
     pub repositories: Option<HashSet<RepositoryId>>,
 }
 
+/// Why somebody is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    Allowed,
+pub enum Refused {
     /// They may know that it is there, but not do this.
     Forbidden,
     /// They may not even know that there is such a repository.
@@ -71,18 +73,23 @@ impl Grants {
 
     /// Whether a repository can be seen is up to the owner and to where the credential reaches, not to what else it
     /// may do: a key for `source:write` alone works, and is told plainly when something else is asked of it.
-    pub fn decide(&self, domain: Domain, permission: Permission, narrow: Option<&Narrow>) -> Decision {
+    pub fn decide(
+        &self,
+        domain: Domain,
+        permission: Permission,
+        narrow: Option<&Narrow>,
+    ) -> Result<(), Refused> {
         let held = self.permissions(domain);
         let reached = narrow.is_none_or(|narrow| narrow.reaches(domain));
         if matches!(domain, Domain::Repository(_)) && !(reached && held.contains(SEE)) {
-            return Decision::Invisible;
+            return Err(Refused::Invisible);
         }
         let granted = narrow.is_none_or(|narrow| narrow.permissions.contains(permission));
-        if reached && granted && held.contains(permission) { Decision::Allowed } else { Decision::Forbidden }
+        if reached && granted && held.contains(permission) { Ok(()) } else { Err(Refused::Forbidden) }
     }
 }
 
-const SEE: Permission = Permission::new(Object::Repository, Action::Read);
+const SEE: Permission = RepositoryRead::PERMISSION;
 
 impl Narrow {
     fn reaches(&self, domain: Domain) -> bool {
@@ -96,7 +103,7 @@ impl Narrow {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use okt_model::{Action, Object};
 
     use super::*;
 
@@ -126,9 +133,9 @@ mod tests {
                     let counts = role.fits(held_in) && (role == Role::Sysadmin || held_in == domain);
                     let holds = counts && role.permissions(may_create).contains(permission);
                     let expected = match domain {
-                        _ if holds => Decision::Allowed,
-                        Domain::Repository(_) if !counts => Decision::Invisible,
-                        _ => Decision::Forbidden,
+                        _ if holds => Ok(()),
+                        Domain::Repository(_) if !counts => Err(Refused::Invisible),
+                        _ => Err(Refused::Forbidden),
                     };
                     assert_eq!(
                         grants.decide(domain, permission, None),
@@ -163,7 +170,7 @@ mod tests {
                             expected,
                             "{role:?} {narrow:?} {domain} {permission}"
                         );
-                        let allowed = grants.decide(domain, permission, Some(&narrow)) == Decision::Allowed;
+                        let allowed = grants.decide(domain, permission, Some(&narrow)).is_ok();
                         assert_eq!(allowed, expected, "{role:?} {narrow:?} {domain} {permission}");
                     }
                 }
@@ -180,11 +187,11 @@ mod tests {
         let grants = Grants::new(roles.into_iter().chain([(Domain::System, Role::User)]), true);
         let key = Narrow { permissions: PermissionSet::EMPTY.with(write), repositories: Some([here].into()) };
         let decide = |domain, permission| grants.decide(domain, permission, Some(&key));
-        assert_eq!(decide(Domain::Repository(here), write), Decision::Allowed);
-        assert_eq!(decide(Domain::Repository(here), read), Decision::Forbidden);
-        assert_eq!(decide(Domain::Repository(here), SEE), Decision::Forbidden);
-        assert_eq!(decide(Domain::Repository(elsewhere), write), Decision::Invisible);
-        assert_eq!(decide(Domain::System, write), Decision::Forbidden);
+        assert_eq!(decide(Domain::Repository(here), write), Ok(()));
+        assert_eq!(decide(Domain::Repository(here), read), Err(Refused::Forbidden));
+        assert_eq!(decide(Domain::Repository(here), SEE), Err(Refused::Forbidden));
+        assert_eq!(decide(Domain::Repository(elsewhere), write), Err(Refused::Invisible));
+        assert_eq!(decide(Domain::System, write), Err(Refused::Forbidden));
     }
 
     #[test]
@@ -194,7 +201,7 @@ mod tests {
         assert_eq!(grants.permissions(repository), Role::Editor.permissions(true));
         let nobody = Grants::new([], true);
         assert_eq!(nobody.permissions(repository), PermissionSet::EMPTY);
-        assert_eq!(nobody.decide(repository, SEE, None), Decision::Invisible);
+        assert_eq!(nobody.decide(repository, SEE, None), Err(Refused::Invisible));
     }
 
     #[test]
@@ -202,34 +209,6 @@ mod tests {
         let repository = Domain::Repository(RepositoryId::mint());
         for role in Role::ALL.iter().filter(|role| role.fits(repository)) {
             assert!(role.permissions(true).contains(SEE), "{role:?}");
-        }
-    }
-
-    /// Builds of this crate are optimised in every profile, so the bar is the real one. The best of several rounds: what
-    /// else the machine does is not what is measured.
-    #[test]
-    fn a_check_takes_at_most_a_microsecond() {
-        const CHECKS: u32 = 200_000;
-        let narrow = Narrow { permissions: PermissionSet::ALL, repositories: None };
-        let asked: Vec<_> = everything().collect();
-        for assignments in [100, 100_000, 1_000_000] {
-            let repositories: Vec<_> = (0..assignments).map(|_| RepositoryId::mint()).collect();
-            let grants =
-                Grants::new(repositories.iter().map(|id| (Domain::Repository(*id), Role::Curator)), true);
-            let round = || {
-                let (mut allowed, start) = (0_u32, Instant::now());
-                for check in 0..CHECKS as usize {
-                    // A prime stride, so that neither cache nor branch predictor sees a pattern.
-                    let domain = Domain::Repository(repositories[check * 7919 % repositories.len()]);
-                    let decision = grants.decide(domain, asked[check % asked.len()], Some(&narrow));
-                    allowed += u32::from(decision == Decision::Allowed);
-                }
-                assert!(allowed > 0 && allowed < CHECKS);
-                start.elapsed() / CHECKS
-            };
-            let best = (0..5).map(|_| round()).min().unwrap();
-            println!("{} ns per check with {assignments} assignments", best.as_nanos());
-            assert!(best.as_nanos() <= 1000, "{best:?} per check with {assignments} assignments");
         }
     }
 }

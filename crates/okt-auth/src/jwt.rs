@@ -8,7 +8,7 @@ use std::time::Duration;
 use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, decode_header, encode};
 use okt_model::{GrantId, SessionId, TokenId, UserId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -148,6 +148,13 @@ impl Tokens {
     }
 }
 
+/// Whether it has the form of a token of either kind, whoever signed it and when.
+pub(crate) fn is_well_formed(token: &str) -> bool {
+    let kinds = [Kind::Session, Kind::Access].map(Kind::typ);
+    let header = (token.len() <= LONGEST).then(|| decode_header(token).ok()).flatten();
+    header.and_then(|header| header.typ).is_some_and(|typ| kinds.contains(&&*typ))
+}
+
 const SESSION_AUDIENCE: &str = "okt:session";
 
 /// Ours with every scope and the longest id of a client stay below it. What is longer is refused before anything is
@@ -167,6 +174,15 @@ enum Kind {
     Access,
 }
 
+impl Kind {
+    const fn typ(self) -> &'static str {
+        match self {
+            Self::Session => "session+jwt",
+            Self::Access => "at+jwt",
+        }
+    }
+}
+
 struct Key {
     id: String,
     encoding: EncodingKey,
@@ -181,7 +197,7 @@ impl Key {
     fn new(secret: &[u8]) -> Self {
         let digest = Sha256::new().chain_update(b"okt jwt key id\0").chain_update(secret).finalize();
         let mut key = Self {
-            id: digest[..8].iter().fold(String::new(), |id, byte| format!("{id}{byte:02x}")),
+            id: hex::encode(&digest[..8]),
             encoding: EncodingKey::from_secret(secret),
             verifying: hmac::Key::new(hmac::HMAC_SHA256, secret),
             session: String::new(),
@@ -193,12 +209,11 @@ impl Key {
     }
 
     fn sign(&self, kind: Kind, claims: &impl Serialize) -> String {
-        let typ = match kind {
-            Kind::Session => "session+jwt",
-            Kind::Access => "at+jwt",
+        let header = Header {
+            typ: Some(kind.typ().to_owned()),
+            kid: Some(self.id.clone()),
+            ..Header::new(Algorithm::HS256)
         };
-        let header =
-            Header { typ: Some(typ.to_owned()), kid: Some(self.id.clone()), ..Header::new(Algorithm::HS256) };
         encode(&header, claims, &self.encoding).expect("plain claims can be signed")
     }
 

@@ -24,6 +24,8 @@ pub enum Prefix {
     ClientRegistration,
     /// The cookie of a browser in which somebody is asked for an authorization.
     Browser,
+    /// By which somebody joins a repository.
+    Invitation,
 }
 
 impl Prefix {
@@ -36,6 +38,7 @@ impl Prefix {
             Self::ClientSecret => "okts_",
             Self::ClientRegistration => "oktm_",
             Self::Browser => "oktb_",
+            Self::Invitation => "okti_",
         }
     }
 }
@@ -81,6 +84,32 @@ pub fn parse(prefix: Prefix, raw: &str) -> Option<Hash> {
     (sum.as_bytes() == checksum(body)).then(|| Hash::of(raw))
 }
 
+/// A password for somebody to read and type: 120 random bits in characters that can't be mistaken for each other.
+pub fn password() -> Result<Secret> {
+    let mut bytes = [0; LEGIBLE];
+    SysRng.try_fill_bytes(&mut bytes).map_err(Error::internal)?;
+    Ok(legible(&bytes))
+}
+
+/// As many characters as there are bytes, in groups. Every character is as likely as any other.
+pub fn legible(bytes: &[u8; LEGIBLE]) -> Secret {
+    let characters = bytes.iter().map(|byte| char::from(PLAIN32[usize::from(byte % 32)]));
+    let mut text = String::with_capacity(LEGIBLE + LEGIBLE / GROUP);
+    for (at, character) in characters.enumerate() {
+        if at > 0 && at % GROUP == 0 {
+            text.push('-');
+        }
+        text.push(character);
+    }
+    Secret::from(text)
+}
+
+/// How many characters of a legible secret are random: five bits each.
+pub const LEGIBLE: usize = 24;
+const GROUP: usize = 6;
+/// Without o, i and l, which look like 0 and 1, and without u.
+const PLAIN32: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
 /// The beginning, by which the owner knows a secret in a list; what is left out is still far beyond guessing.
 pub fn display_prefix(raw: &str) -> String {
     raw.chars().take(12).collect()
@@ -119,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    const PREFIXES: [Prefix; 7] = [
+    const PREFIXES: [Prefix; 8] = [
         Prefix::ApiKey,
         Prefix::SessionRefresh,
         Prefix::ClientRefresh,
@@ -127,6 +156,7 @@ mod tests {
         Prefix::ClientSecret,
         Prefix::ClientRegistration,
         Prefix::Browser,
+        Prefix::Invitation,
     ];
 
     #[test]
@@ -207,6 +237,19 @@ mod tests {
         let raw = format!("okt_{}0mywNu", "0123456789".repeat(4));
         let hash = parse(Prefix::ApiKey, &raw).unwrap();
         assert_eq!(hash.as_bytes()[..4], [0xf7, 0x47, 0x4a, 0x30]);
+    }
+
+    #[test]
+    fn a_password_can_be_read_and_typed() {
+        let mut seen = HashSet::new();
+        for _ in 0..500 {
+            let secret = password().unwrap();
+            assert!(secret.expose().split('-').all(|group| group.len() == 6), "{}", secret.expose());
+            assert_eq!(secret.expose().len(), 27);
+            assert!(!secret.expose().contains(['o', 'i', 'l', 'O', 'I', 'L']), "{}", secret.expose());
+            assert!(seen.insert(secret.expose().to_owned()), "no two alike");
+        }
+        assert_eq!(legible(&[0xff; LEGIBLE]).expose(), "zzzzzz-zzzzzz-zzzzzz-zzzzzz");
     }
 
     #[test]

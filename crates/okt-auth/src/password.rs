@@ -18,11 +18,11 @@ use tokio::sync::Semaphore;
 #[derive(Debug)]
 pub struct Passwords {
     /// Places for those at work and those waiting.
-    room: Arc<Semaphore>,
+    admitted: Arc<Semaphore>,
     /// Places for those at work.
-    desks: Arc<Semaphore>,
+    running: Arc<Semaphore>,
     params: Params,
-    /// Nobody's password, with the same parameters as everybody's. A hash of nothing but zeros belongs to no known text.
+    /// The hash that is checked for unknown users, with the same parameters as real ones. A hash of nothing but zeros belongs to no known text.
     nobodys: String,
 }
 
@@ -40,8 +40,8 @@ impl Passwords {
     /// What hashing takes: memory in KiB, and how many times it is gone through.
     pub fn new(memory: u32, iterations: u32) -> Self {
         Self {
-            room: Arc::new(Semaphore::new(AT_WORK + WAITING)),
-            desks: Arc::new(Semaphore::new(AT_WORK)),
+            admitted: Arc::new(Semaphore::new(AT_WORK + WAITING)),
+            running: Arc::new(Semaphore::new(AT_WORK)),
             params: Params::new(memory, iterations, 1, Some(32)).unwrap_or(LEAST),
             nobodys: format!(
                 "$argon2id$v=19$m={memory},t={iterations},p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -50,18 +50,18 @@ impl Passwords {
     }
 
     /// 8 to 256 characters, whatever they are, blanks at the ends included.
-    pub fn check_length(password: &str) -> Result<()> {
+    pub fn check_length(field: &'static str, password: &str) -> Result<()> {
         // Bytes first: nobody counts the characters of a megabyte.
         if password.len() <= 4 * LONGEST && (SHORTEST..=LONGEST).contains(&password.chars().count()) {
             return Ok(());
         }
-        Err(Error::invalid("password", format!("must have {SHORTEST} to {LONGEST} characters")))
+        Err(Error::invalid(field, format!("must have {SHORTEST} to {LONGEST} characters")))
     }
 
     /// Refuses what whoever guesses passwords tries first.
-    pub fn check_uncommon(password: &str) -> Result<()> {
+    pub fn check_uncommon(field: &'static str, password: &str) -> Result<()> {
         if COMMON.contains(password.to_lowercase().as_str()) {
-            return Err(Error::invalid("password", "is one that very many people have; choose another one"));
+            return Err(Error::invalid(field, "is a commonly used password; choose another one"));
         }
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Passwords {
     pub async fn hash(&self, password: &str) -> Result<String> {
         let password = Secret::from(password.to_owned());
         let hasher = self.hasher();
-        self.at_a_desk(move || {
+        self.when_admitted(move || {
             let mut salt = [0; RECOMMENDED_SALT_LEN];
             SysRng.try_fill_bytes(&mut salt).map_err(Error::internal)?;
             let hash = hasher.hash_password_with_salt(password.expose().as_bytes(), &salt);
@@ -85,7 +85,7 @@ impl Passwords {
         let known = hash.is_some();
         let hash = hash.unwrap_or(&self.nobodys).to_owned();
         let hasher = self.hasher();
-        self.at_a_desk(move || {
+        self.when_admitted(move || {
             let hash = PasswordHash::new(&hash).map_err(Error::internal)?;
             match hasher.verify_password(password.expose().as_bytes(), &hash) {
                 Err(password_hash::Error::PasswordInvalid) => Ok(Verified::Wrong),
@@ -102,18 +102,18 @@ impl Passwords {
         Argon2::new(Algorithm::Argon2id, Version::V0x13, self.params.clone())
     }
 
-    /// The permits go along with the work, which can't be stopped: a caller who leaves while it runs frees the desk
+    /// The permits go along with the work, which can't be stopped: a caller who leaves while it runs frees the slot
     /// when it is really free, and one who leaves while waiting frees the place at once.
-    async fn at_a_desk<T: Send + 'static>(
+    async fn when_admitted<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let Ok(place) = self.room.clone().try_acquire_owned() else {
-            return Err(Error::Overloaded("too many passwords are waiting to be checked"));
+        let Ok(place) = self.admitted.clone().try_acquire_owned() else {
+            return Err(Error::Overloaded("too many password checks are waiting; try again later"));
         };
-        let desk = self.desks.clone().acquire_owned().await.map_err(Error::internal)?;
+        let slot = self.running.clone().acquire_owned().await.map_err(Error::internal)?;
         let work = move || {
-            let _held = (place, desk);
+            let _held = (place, slot);
             work()
         };
         tokio::task::spawn_blocking(work).await.map_err(Error::internal)?
@@ -166,9 +166,11 @@ mod tests {
             (&"é".repeat(257), false),
             (&"x".repeat(1_000_000), false),
         ] {
-            assert_eq!(Passwords::check_length(password).is_ok(), sound, "{password:.20}");
+            assert_eq!(Passwords::check_length("password", password).is_ok(), sound, "{password:.20}");
         }
-        let Err(Error::Invalid(errors)) = Passwords::check_length("short") else { panic!("not refused") };
+        let Err(Error::Invalid(errors)) = Passwords::check_length("password", "short") else {
+            panic!("not refused")
+        };
         assert_eq!((errors[0].field.as_ref(), errors.len()), ("password", 1));
     }
 
@@ -179,10 +181,10 @@ mod tests {
             COMMON.iter().all(|password| password.len() >= SHORTEST && *password == password.to_lowercase())
         );
         for common in ["password", "Password", "12345678", "iloveyou", "qwertyuiop"] {
-            assert!(Passwords::check_uncommon(common).is_err(), "{common}");
+            assert!(Passwords::check_uncommon("password", common).is_err(), "{common}");
         }
         for good in ["correct horse", "password of nobody", ""] {
-            assert!(Passwords::check_uncommon(good).is_ok(), "{good}");
+            assert!(Passwords::check_uncommon("password", good).is_ok(), "{good}");
         }
     }
 
@@ -287,7 +289,7 @@ mod tests {
 
     fn begin(passwords: &Arc<Passwords>, gate: &Arc<Gate>) -> JoinHandle<Result<()>> {
         let (passwords, work) = (passwords.clone(), gate.work());
-        tokio::spawn(async move { passwords.at_a_desk(work).await })
+        tokio::spawn(async move { passwords.when_admitted(work).await })
     }
 
     #[tokio::test]
@@ -295,7 +297,8 @@ mod tests {
         let (passwords, gate) = (Arc::new(Passwords::new(19_456, 2)), Arc::new(Gate::default()));
         let _keeper = Keeper(gate.clone());
         let tasks: Vec<_> = (0..34).map(|_| begin(&passwords, &gate)).collect();
-        until(|| passwords.room.available_permits() == 0 && gate.at_work.load(Ordering::SeqCst) >= 2).await;
+        until(|| passwords.admitted.available_permits() == 0 && gate.at_work.load(Ordering::SeqCst) >= 2)
+            .await;
 
         for refused in
             [passwords.hash("password").await.map(drop), passwords.verify("password", None).await.map(drop)]
@@ -308,7 +311,7 @@ mod tests {
             task.await.unwrap().unwrap();
         }
         assert_eq!((gate.most.load(Ordering::SeqCst), gate.done.load(Ordering::SeqCst)), (2, 34));
-        let _ = passwords.verify("password", None).await.expect("there is room again");
+        let _ = passwords.verify("password", None).await.expect("the queue has a free place again");
     }
 
     #[tokio::test]
@@ -318,27 +321,28 @@ mod tests {
         let at_work = [begin(&passwords, &gate), begin(&passwords, &gate)];
         until(|| gate.at_work.load(Ordering::SeqCst) >= 2).await;
         let waiting = begin(&passwords, &gate);
-        until(|| passwords.room.available_permits() == 31).await;
+        until(|| passwords.admitted.available_permits() == 31).await;
 
         waiting.abort();
         assert!(waiting.await.unwrap_err().is_cancelled());
-        assert_eq!(passwords.room.available_permits(), 32, "a place in the queue is free at once");
+        assert_eq!(passwords.admitted.available_permits(), 32, "a place in the queue is free at once");
         for task in at_work {
             task.abort();
             assert!(task.await.unwrap_err().is_cancelled());
         }
-        assert_eq!(passwords.desks.available_permits(), 0, "the work goes on, and so does its desk");
+        assert_eq!(passwords.running.available_permits(), 0, "the work goes on, and keeps its slot");
 
         gate.open();
-        until(|| passwords.room.available_permits() == 34 && passwords.desks.available_permits() == 2).await;
+        until(|| passwords.admitted.available_permits() == 34 && passwords.running.available_permits() == 2)
+            .await;
         assert_eq!(gate.done.load(Ordering::SeqCst), 2);
     }
 
     #[tokio::test]
     async fn work_that_panics_gives_its_desk_back() {
         let passwords = Passwords::new(19_456, 2);
-        let answer = passwords.at_a_desk::<()>(|| panic!("on purpose")).await;
+        let answer = passwords.when_admitted::<()>(|| panic!("on purpose")).await;
         assert!(matches!(answer, Err(Error::Internal(_))), "{answer:?}");
-        assert_eq!((passwords.room.available_permits(), passwords.desks.available_permits()), (34, 2));
+        assert_eq!((passwords.admitted.available_permits(), passwords.running.available_permits()), (34, 2));
     }
 }

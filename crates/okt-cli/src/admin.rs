@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use okt_app::{App, Origin};
-use okt_config::Loaded;
+use okt_config::{Loaded, Secret};
+use okt_model::Error;
 use okt_store::{Blobs, Databases, Purpose};
 
 use crate::secret::signing_secret;
@@ -19,17 +20,25 @@ pub(crate) struct AdminArgs {
 
 #[derive(Subcommand)]
 enum AdminCommand {
-    /// Make an existing user sysadmin. Takes effect at once, without a restart.
+    /// Make an existing user sysadmin. Takes effect immediately, without a restart.
     Promote {
         /// The e-mail address of the account.
         email: String,
     },
-    /// Move a repository to another named database. It can be read meanwhile, but not written to. When it is cut off, run
-    /// it again; to give it up, move the repository to where it is.
+    /// Set a new password for an account, and revoke its sessions and OAuth grants. Prints a random password, once.
+    ResetPassword {
+        /// The e-mail address of the account.
+        email: String,
+        /// Read the password from the first line of standard input instead.
+        #[arg(long)]
+        stdin: bool,
+    },
+    /// Move a repository to another named database. It is read-only during the move. If the move is interrupted, run it
+    /// again; to abort it, move the repository to its current database.
     MoveRepository {
-        /// Its id or its slug.
+        /// Id or slug of the repository.
         repository: String,
-        /// The name of the database, as in the configuration.
+        /// Name of the target database in the configuration.
         #[arg(long, value_name = "DATABASE")]
         to: String,
     },
@@ -38,6 +47,7 @@ enum AdminCommand {
 pub(crate) fn main(loaded: &Loaded, args: &AdminArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
     runtime.block_on(async {
+        Databases::reach(&loaded.config).await?;
         let databases = Databases::open(&loaded.config, &[Purpose::Worker]).await?;
         let databases = databases.into_iter().next().context("no database was opened")?;
         let secret = signing_secret(loaded)?;
@@ -54,9 +64,28 @@ async fn run(app: &App, command: &AdminCommand) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     match command {
         AdminCommand::Promote { email } => {
-            let promoted = app.promote_by_email(&Origin::service("okt admin promote"), email).await?;
+            let origin = Origin::service("okt admin promote");
+            let promoted =
+                app.promote_by_email(&origin, email).await.map_err(|error| in_words(error, email))?;
             let said = if promoted { "is sysadmin now" } else { "was sysadmin already" };
             writeln!(out, "{email} {said}")?;
+        }
+        AdminCommand::ResetPassword { email, stdin } => {
+            let given = if *stdin { Some(line_of_stdin()?) } else { None };
+            let origin = Origin::service("okt admin reset-password");
+            let password = app.reset_password(&origin, email, given).await;
+            let password = password.map_err(|error| in_words(error, email))?;
+            // Apart, so that the password can be handed on by itself.
+            let mut err = std::io::stderr();
+            if *stdin {
+                writeln!(err, "{email} has the new password; its sessions and OAuth grants have ended")?;
+            } else {
+                writeln!(
+                    err,
+                    "{email} has a new password, shown this once; its sessions and OAuth grants have ended"
+                )?;
+                writeln!(out, "{}", password.expose())?;
+            }
         }
         AdminCommand::MoveRepository { repository, to } => {
             let origin = Origin::service("okt admin move-repository");
@@ -72,4 +101,23 @@ async fn run(app: &App, command: &AdminCommand) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Without the end of the line.
+fn line_of_stdin() -> anyhow::Result<Secret> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).context("cannot read the password from standard input")?;
+    Ok(Secret::from(line.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+/// What is wrong, with the address that was looked for.
+fn in_words(error: Error, email: &str) -> anyhow::Error {
+    match error {
+        Error::NotFound("user") => anyhow::anyhow!("no account has the e-mail address {email}"),
+        Error::Invalid(errors) => {
+            let fields: Vec<_> = errors.iter().map(|one| format!("{} {}", one.field, one.message)).collect();
+            anyhow::anyhow!("{email}: {}", fields.join("; "))
+        }
+        error => error.into(),
+    }
 }

@@ -1,11 +1,14 @@
 //! `okt config`: what is in force, where it came from, and whether the service would start with it.
 
 use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use okt_config::{ConfigError, Entry, Loaded};
 use serde_json::{Map, Value, json};
+
+use crate::check;
 
 #[derive(Args)]
 pub struct ConfigArgs {
@@ -15,10 +18,10 @@ pub struct ConfigArgs {
 
 #[derive(Subcommand)]
 enum ConfigCommand {
-    /// Print every setting in force; secrets are masked.
+    /// Print every effective setting; secrets are masked.
     Show(ShowArgs),
-    /// Say whether the service would start, or everything that is wrong.
-    Check,
+    /// Check the configuration and list all errors. Exits with 1 if there are any.
+    Check(CheckArgs),
     /// Print the JSON schema of okt.toml.
     Schema,
     /// Print the reference of all settings, in Markdown.
@@ -27,7 +30,7 @@ enum ConfigCommand {
 
 #[derive(Args)]
 struct ShowArgs {
-    /// Say where each value came from.
+    /// Show where each value was set.
     #[arg(long)]
     origin: bool,
     /// Print JSON.
@@ -35,16 +38,34 @@ struct ShowArgs {
     json: bool,
 }
 
+#[derive(Args)]
+struct CheckArgs {
+    /// Also connect to the databases and to the servers of the models in use. Changes nothing and costs nothing.
+    #[arg(long)]
+    online: bool,
+}
+
 /// Runs a subcommand. `loaded` is asked only by those that look at this machine's configuration.
-pub fn run(args: &ConfigArgs, loaded: impl FnOnce() -> Result<Loaded, ConfigError>) -> anyhow::Result<()> {
+pub fn run(
+    args: &ConfigArgs,
+    loaded: impl FnOnce() -> Result<Loaded, ConfigError>,
+) -> anyhow::Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
     let text = match &args.command {
         ConfigCommand::Show(args) if args.json => pretty(&as_json(&loaded()?, args.origin)?)?,
         ConfigCommand::Show(args) => as_lines(&loaded()?, args.origin),
-        ConfigCommand::Check => verdict(&loaded()?),
+        ConfigCommand::Check(args) => {
+            let found = check::run(&loaded()?, args.online)?;
+            if !found.is_sound() {
+                code = ExitCode::FAILURE;
+            }
+            found.to_string()
+        }
         ConfigCommand::Schema => pretty(&okt_config::json_schema())?,
         ConfigCommand::Reference => okt_config::reference_page(),
     };
-    write_out(&text).context("can't write the answer")
+    write_out(&text).context("cannot write to standard output")?;
+    Ok(code)
 }
 
 fn as_lines(loaded: &Loaded, with_origin: bool) -> String {
@@ -64,12 +85,6 @@ fn as_json(loaded: &Loaded, with_origin: bool) -> anyhow::Result<Value> {
         .map(|entry| (entry.key, json!({ "value": entry.value, "origin": entry.origin.to_string() })))
         .collect();
     Ok(Value::Object(entries))
-}
-
-fn verdict(loaded: &Loaded) -> String {
-    let notes = loaded.notes.iter().map(|note| format!("note: {note}"));
-    let lines: Vec<String> = notes.chain(["The configuration is valid.".to_owned()]).collect();
-    lines.join("\n") + "\n"
 }
 
 fn pretty(value: &Value) -> anyhow::Result<String> {

@@ -1,15 +1,19 @@
-//! The roof: commands of the one binary, and how a process starts and ends.
+//! The commands of the one binary, and how a process starts and ends.
 //!
 //! Each command has a file of its name. To add one: a variant in [`Command`], a file, a line in [`run`].
 
 mod admin;
+mod check;
 mod config;
+mod dedup;
+mod eval;
 mod migrate;
 mod parse_worker;
 mod secret;
 pub mod serve;
 mod telemetry;
 mod vectors;
+mod version;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,14 +21,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use okt_config::{LoadOptions, Loaded};
 
 /// Knowledge-graph research service: sources become atomic facts, traceable to the sentence.
 #[derive(Parser)]
-#[command(name = "okt", version, propagate_version = true)]
+#[command(name = "okt", version = version::LONG.as_str(), propagate_version = true)]
 struct Cli {
-    /// Override file, or a folder that holds okt.toml.
+    /// Configuration file, or a directory that contains okt.toml.
     #[arg(long, global = true, value_name = "PATH")]
     config: Option<PathBuf>,
 
@@ -34,29 +39,38 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve the API and run background work.
+    /// Serve the HTTP API and run background jobs.
     Serve(serve::ServeArgs),
-    /// Bring the databases up to date.
+    /// Apply pending schema migrations to all databases.
     Migrate(migrate::MigrateArgs),
-    /// What an operator does at the keyboard.
+    /// Administer accounts and repositories.
     Admin(admin::AdminArgs),
-    /// Find out what is wrong, and mend it.
+    /// Check the stored data, and repair it.
     Doctor(vectors::DoctorArgs),
-    /// Make the vectors of facts anew with the model that the configuration names, while the old ones are searched.
+    /// Re-embed all facts with the configured embedding model. The old vectors are searched until it is done.
     Reembed,
-    /// Look at the configuration.
+    /// Check merges of facts against the policy in force.
+    Dedup(dedup::DedupArgs),
+    /// Show or check the configuration.
     Config(config::ConfigArgs),
-    /// Reads one document from standard input, locked in. The service starts it; there is no other use.
+    /// Measure how well documents are read, facts made and compared, on a data set of your own or a public one.
+    Eval(eval::EvalArgs),
+    /// Parse one document from standard input in a sandbox. Started by the service; not for direct use.
     #[command(hide = true)]
     ParseWorker(parse_worker::ParseWorkerArgs),
+    /// Recognise the text in one picture from standard input in a sandbox. Started by the service; not for direct use.
+    #[command(hide = true)]
+    OcrWorker(parse_worker::OcrWorkerArgs),
 }
 
 /// Runs the command line; errors go to standard error in words, with exit code 1.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     // It reads what strangers wrote: nothing of the service is set up in it that they could reach.
-    if let Command::ParseWorker(args) = &cli.command {
-        return parse_worker::main(args);
+    match &cli.command {
+        Command::ParseWorker(args) => return parse_worker::main(args),
+        Command::OcrWorker(args) => return parse_worker::recognise(args),
+        _ => {}
     }
     match run(&cli) {
         Ok(code) => code,
@@ -65,6 +79,22 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// As the parser of arguments would, with what somebody may have meant who gives a setting as an option.
+fn refuse(error: &clap::Error) -> ! {
+    let _ = error.print();
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg)
+        && let Some(word) = given.strip_prefix("--")
+        && let Some((setting, variable)) = okt_config::variable_for(word.split('=').next().unwrap_or(word))
+    {
+        let _ = writeln!(
+            std::io::stderr(),
+            "\n{setting} is a setting, not an option: set it in okt.toml, or for one start: {variable}=… okt serve"
+        );
+    }
+    std::process::exit(error.exit_code())
 }
 
 fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
@@ -76,12 +106,14 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Admin(args) => admin::main(&load(cli.config.clone())?, args),
         Command::Doctor(args) => vectors::doctor(&load(cli.config.clone())?, args),
         Command::Reembed => vectors::reembed(&load(cli.config.clone())?),
+        Command::Dedup(args) => dedup::main(&load(cli.config.clone())?, args),
         Command::Config(args) => {
             let (options, environment) = (load_options(cli.config.clone())?, environment()?);
-            config::run(args, || okt_config::load(&options, &environment))?;
-            Ok(ExitCode::SUCCESS)
+            config::run(args, || okt_config::load(&options, &environment))
         }
+        Command::Eval(args) => eval::run(args, || load(cli.config.clone())),
         Command::ParseWorker(args) => Ok(parse_worker::main(args)),
+        Command::OcrWorker(args) => Ok(parse_worker::recognise(args)),
     }
 }
 
@@ -92,8 +124,8 @@ pub fn load(config: Option<PathBuf>) -> anyhow::Result<Loaded> {
 }
 
 fn load_options(config: Option<PathBuf>) -> anyhow::Result<LoadOptions> {
-    let binary = std::env::current_exe().context("can't tell where this program lies")?;
-    let working_dir = std::env::current_dir().context("can't tell the current folder")?;
+    let binary = std::env::current_exe().context("cannot find the path of this program")?;
+    let working_dir = std::env::current_dir().context("cannot find the current directory")?;
     let binary_dir = binary.parent().unwrap_or(&working_dir).to_owned();
     Ok(LoadOptions { config, binary_dir, working_dir })
 }
@@ -108,7 +140,7 @@ fn environment() -> anyhow::Result<BTreeMap<String, String>> {
                 environment.insert(name, value);
             }
             Err(_) if okt_config::is_setting(&name) => {
-                anyhow::bail!("environment {name}: its value is not UTF-8 text")
+                anyhow::bail!("environment {name}: the value is not valid UTF-8")
             }
             Err(_) => {}
         }

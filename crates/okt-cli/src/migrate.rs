@@ -10,7 +10,7 @@ use okt_store::{Databases, Report};
 
 #[derive(Args)]
 pub(crate) struct MigrateArgs {
-    /// Change nothing; exit with 1 when something would be applied.
+    /// Apply nothing; exit with 1 if migrations are pending.
     #[arg(long)]
     check: bool,
 }
@@ -18,6 +18,7 @@ pub(crate) struct MigrateArgs {
 pub(crate) fn main(loaded: &Loaded, args: &MigrateArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
     let config = &loaded.config;
+    runtime.block_on(Databases::reach(config))?;
     let mut out = std::io::stdout().lock();
     if args.check {
         let reports = runtime.block_on(Databases::pending(config))?;

@@ -24,10 +24,14 @@ pub(crate) fn signing_secret(loaded: &Loaded) -> anyhow::Result<Secret> {
         return Ok(secret);
     }
     create(&path).with_context(|| {
-        format!("can't keep a development secret in {}; set auth.jwt_secret instead", path.display())
+        format!(
+            "cannot write a development secret to {}; set AUTH_JWTSECRET (`openssl rand -base64 32` makes one), or name a \
+             writable directory: okt --config DIRECTORY serve",
+            path.display()
+        )
     })?;
-    tracing::warn!(file = %path.display(), "made a signing secret for development");
-    read(&path)?.context("the development secret vanished")
+    tracing::warn!(file = %path.display(), "created a signing secret for development");
+    read(&path)?.context("the development secret was deleted while it was being created")
 }
 
 fn read(path: &Path) -> anyhow::Result<Option<Secret>> {
@@ -42,7 +46,9 @@ fn read(path: &Path) -> anyhow::Result<Option<Secret>> {
 /// Whole or not at all, and the first of several processes wins: written aside, then linked into place.
 fn create(path: &Path) -> anyhow::Result<()> {
     let mut bytes = [0; 32];
-    rand::rngs::SysRng.try_fill_bytes(&mut bytes).context("the system gives no random bytes")?;
+    rand::rngs::SysRng
+        .try_fill_bytes(&mut bytes)
+        .context("cannot get random bytes from the operating system")?;
     let aside = path.with_extension(format!("{}.tmp", std::process::id()));
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
     writeln!(file, "{}", BASE64_URL_SAFE_NO_PAD.encode(bytes))?;

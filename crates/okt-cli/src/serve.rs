@@ -1,6 +1,7 @@
 //! `okt serve`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +9,10 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use okt_api::Api;
-use okt_app::App;
-use okt_config::{Config, Loaded, Mode};
-use okt_http::{Edge, Served, Threads};
-use okt_jobs::{Parser, Tools, spaces};
+use okt_app::{App, Probe, State};
+use okt_config::{Config, Loaded, Metrics, Mode, Parsing};
+use okt_http::{Edge, Served};
+use okt_jobs::{Ocr, Parser, ParserState, Tools, spaces};
 use okt_queue::Worker;
 use okt_store::{Blobs, Databases, Purpose};
 use okt_vectors::Vectors;
@@ -22,24 +23,25 @@ use tokio_util::sync::CancellationToken;
 
 use crate::secret::signing_secret;
 use crate::telemetry::Telemetry;
+use crate::version::{COMMIT, VERSION};
 
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Args, Default)]
 pub struct ServeArgs {
-    /// What this process does.
+    /// Role of this process.
     #[arg(long, value_enum, default_value_t)]
     role: Role,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Role {
-    /// Everything, for small installations.
+    /// API and background jobs, for small installations.
     #[default]
     All,
-    /// Answers requests.
+    /// Serves the HTTP API.
     Api,
-    /// Runs background work; answers only health and metrics.
+    /// Runs background jobs; serves only health and metrics.
     Worker,
 }
 
@@ -54,9 +56,9 @@ impl Role {
 
     const fn purposes(self) -> &'static [Purpose] {
         match self {
-            Self::All => &[Purpose::Api, Purpose::Worker, Purpose::Keeper],
+            Self::All => &[Purpose::Api, Purpose::Worker, Purpose::Queue],
             Self::Api => &[Purpose::Api],
-            Self::Worker => &[Purpose::Worker, Purpose::Keeper],
+            Self::Worker => &[Purpose::Worker, Purpose::Queue],
         }
     }
 }
@@ -67,9 +69,12 @@ pub fn main(
     args: &ServeArgs,
     service: impl FnOnce(&Api) -> anyhow::Result<Served>,
 ) -> anyhow::Result<ExitCode> {
+    // One for everything: serving, relaying, looking after jobs. Only jobs themselves have another, in `Worker::start`.
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
     let telemetry = Telemetry::start(&loaded.config)?;
     let ended = runtime.block_on(run(loaded, args.role, service, &telemetry));
+    // Whatever still runs has been waited for, as long as anybody may.
+    runtime.shutdown_background();
     telemetry.stop();
     ended.map(|()| ExitCode::SUCCESS)
 }
@@ -87,50 +92,65 @@ async fn run(
     service: impl FnOnce(&Api) -> anyhow::Result<Served>,
     telemetry: &Telemetry,
 ) -> anyhow::Result<()> {
+    tracing::info!(version = VERSION, commit = COMMIT, role = role.name(), "starting");
     for note in &loaded.notes {
         tracing::info!("{note}");
+    }
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
     }
     warn_about(&loaded.config);
     let stop = stop_signal()?;
     let secret = signing_secret(&loaded)?;
     let secret = secret.expose().as_bytes();
     let config = loaded.config;
+    let parser = if role == Role::Api { None } else { Some(checked_parser(&config).await?) };
     let databases = tokio::select! {
         () = stop.cancelled() => return Ok(()),
         opened = open_databases(&config, role) => opened?,
     };
-    let [first, ..] = databases.as_slice() else { anyhow::bail!("a role without a purpose") };
+    let [first, ..] = databases.as_slice() else {
+        anyhow::bail!("role {} opened no database pools", role.name())
+    };
 
     let edge = Edge::new(&config, secret);
     let blobs = Blobs::open(&config.providers.storage)?;
     let vectors = Vectors::open(&config, first).await?;
     let app = App::new(config.clone(), first.clone(), blobs.clone(), vectors, secret);
     app.bootstrap().await?;
+    if role != Role::Worker {
+        app.announce_setup().await?;
+    }
+    if let Some(parser) = &parser {
+        app.watch("parser", Duration::from_mins(1), parser_probe(parser.clone()));
+    }
     let api = Api::new(app, Arc::clone(&edge), telemetry.metrics.clone(), &databases);
     let routes = if role == Role::Worker { okt_api::probes(&api).into_service() } else { service(&api)? };
 
-    let threads = threads(&config, role, first).context("can't start the threads that serve")?;
-    let threads = Arc::new(threads);
     let address = SocketAddr::new(config.server.host, config.server.port);
     let listener = listen(address, "server.host, server.port").await?;
     tracing::info!(address = %listener.local_addr()?, role = role.name(), "listening");
     let mut tasks = JoinSet::new();
-    if let Some(address) = config.server.metrics_addr {
+    if let Metrics::At(address) = config.metrics() {
         let listener = listen(address, "server.metrics_addr").await?;
         tracing::info!(address = %listener.local_addr()?, "listening for metrics");
         let routes = okt_api::metrics_probes(&api).into_service();
-        let here = Arc::new(Threads::here());
-        tasks.spawn(okt_http::serve(listener, routes, Arc::clone(&edge), stop.clone(), here));
+        tasks.spawn(okt_http::serve(listener, routes, Arc::clone(&edge), stop.clone()));
     }
     let tidy = api.clone();
     tasks.spawn(async move { tidy.keep_tidy().await });
+    let app = api.app.clone();
+    tasks.spawn(async move { app.keep_up().await });
     if role != Role::Worker {
         let app = api.app.clone();
         tasks.spawn(async move { app.hear_of_jobs().await });
     }
     let metrics = telemetry.metrics.clone();
     tasks.spawn(async move { upkeep(&metrics).await });
-    let worker = start_worker(&config, &databases, blobs).await?;
+    let worker = match parser {
+        Some(parser) => start_worker(&config, &databases, blobs, parser, &mut tasks).await?,
+        None => None,
+    };
 
     // Running jobs get the same time as requests, beside them.
     let stopped = async {
@@ -139,7 +159,7 @@ async fn run(
             worker.stop().await;
         }
     };
-    tokio::join!(okt_http::serve(listener, routes, edge, stop.clone(), Arc::clone(&threads)), stopped);
+    tokio::join!(okt_http::serve(listener, routes, edge, stop.clone()), stopped);
     tasks.shutdown().await;
     // Whatever still holds a connection after the drain will not give it back.
     let closing = async {
@@ -148,31 +168,16 @@ async fn run(
         }
     };
     if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
-        tracing::warn!("not every database connection could be closed");
+        tracing::warn!("not every database connection was closed in time");
     }
-    drop(threads);
     tracing::info!("stopped");
     Ok(())
 }
 
-/// The threads that serve: half as many as there are cores. What a request takes of PostgreSQL is more than it takes of us,
-/// so they keep one on a machine of the same size busy, and leave room for it on this one. And no more than have a few
-/// connections to it each. A worker answers probes and nothing else.
-fn threads(config: &Config, role: Role, databases: &Databases) -> std::io::Result<Threads> {
-    /// For each of them.
-    const CONNECTIONS: u32 = 4;
-    if role == Role::Worker {
-        return Ok(Threads::here());
-    }
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let system = databases.usage().find(|(name, _)| name == config.system_database());
-    let connections = system.map_or(0, |(_, usage)| usage.limit);
-    Threads::start((cores / 2).min(usize::try_from(connections / CONNECTIONS).unwrap_or(1)))
-}
-
-/// Brings the databases up to date and opens the pools of this role.
+/// Brings the databases up to date and opens the pools of this role. Those that hold nothing but repositories may come later.
 async fn open_databases(config: &Config, role: Role) -> anyhow::Result<Vec<Databases>> {
-    for report in Databases::migrate(config).await? {
+    let (reports, databases) = Databases::migrate_and_open(config, role.purposes()).await?;
+    for report in reports {
         let (database, schema) = (&report.database, report.schema);
         if report.migrations.is_empty() {
             tracing::info!(database, schema, "schema is up to date");
@@ -180,7 +185,7 @@ async fn open_databases(config: &Config, role: Role) -> anyhow::Result<Vec<Datab
             tracing::info!(database, schema, migrations = report.migrations.len(), "schema migrated");
         }
     }
-    Ok(Databases::open(config, role.purposes()).await?)
+    Ok(databases)
 }
 
 /// Where this role runs jobs.
@@ -188,34 +193,78 @@ async fn start_worker(
     config: &Config,
     databases: &[Databases],
     blobs: Blobs,
+    parser: Parser,
+    tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<Option<Worker>> {
     let of = |purpose| databases.iter().find(|databases| databases.purpose() == purpose).cloned();
-    let (Some(worker), Some(keeper)) = (of(Purpose::Worker), of(Purpose::Keeper)) else { return Ok(None) };
+    let (Some(worker), Some(keeper)) = (of(Purpose::Worker), of(Purpose::Queue)) else { return Ok(None) };
     let vectors = Vectors::open(config, &worker).await?;
-    let tools = Tools::new(config, blobs, vectors, parser(config)?)?;
+    let tools = Tools::new(config, &worker, blobs, vectors, parser)?;
+    let opened_late = worker.opened_late();
     spaces::start(&worker, &tools).await?;
-    let kinds = okt_jobs::kinds(config, &tools);
+    tasks.spawn(spaces::follow(opened_late, worker.clone(), tools.clone()));
+    let kinds = okt_jobs::kinds(&tools);
     let settings = okt_queue::Settings::of(config, &kinds);
     Ok(Some(Worker::start(settings, keeper, worker, kinds, okt_jobs::periodic()?)?))
 }
 
 /// This program reads files itself, in a child.
 pub(crate) fn parser(config: &Config) -> anyhow::Result<Parser> {
-    let program = std::env::current_exe().context("can't tell where this program lies")?;
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
+    Ok(Parser::new(program, pdfium(config)?, ocr(config)))
+}
+
+/// What recognises text in pictures: tesseract, the one of the configuration or the one in `PATH`.
+fn ocr(config: &Config) -> Option<Ocr> {
+    let Parsing { ocr, tesseract, ocr_languages, .. } = &config.providers.parsing;
+    let installed = || {
+        let folders = std::env::var_os("PATH")?;
+        std::env::split_paths(&folders).map(|folder| folder.join("tesseract")).find(|path| path.is_file())
+    };
+    let program = ocr.then(|| tesseract.clone().or_else(installed)).flatten()?;
+    Some(Ocr { program, languages: ocr_languages.clone() })
+}
+
+/// The library that reads PDFs: the one of the configuration, or the one beside this program.
+pub(crate) fn pdfium(config: &Config) -> anyhow::Result<Option<PathBuf>> {
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
     let beside = program.with_file_name("libpdfium.so");
-    let pdfium = config.providers.parsing.pdfium.clone().or_else(|| beside.exists().then_some(beside));
-    match &pdfium {
-        Some(library) if !library.exists() => {
-            anyhow::bail!("providers.parsing.pdfium: there is no {}", library.display())
+    Ok(config.providers.parsing.pdfium.clone().or_else(|| beside.exists().then_some(beside)))
+}
+
+/// What is wrong with the reading of files is said before anybody is served. A library that was named and can't be loaded
+/// is a mistake; what else is missing is told by `/readyz`, too.
+async fn checked_parser(config: &Config) -> anyhow::Result<Parser> {
+    let parser = parser(config)?;
+    match parser.check().await {
+        ParserState::Ok => {}
+        ParserState::NoPdf(why) if config.providers.parsing.pdfium.is_some() => {
+            anyhow::bail!("providers.parsing.pdfium: {why}")
         }
-        Some(_) => {}
-        None => tracing::warn!("PDFs can't be read: name a libpdfium.so in providers.parsing.pdfium"),
+        ParserState::NoPdf(why) => tracing::warn!("{why}"),
+        ParserState::Broken(why) => tracing::error!("sources cannot be parsed: {why}"),
     }
-    Ok(Parser::new(program, pdfium))
+    Ok(parser)
+}
+
+/// For people who are nobody in particular: no paths.
+fn parser_probe(parser: Parser) -> Probe {
+    Box::new(move || {
+        let parser = parser.clone();
+        Box::pin(async move {
+            match parser.check().await {
+                ParserState::Ok => State::Ok,
+                ParserState::NoPdf(_) => {
+                    State::Degraded("PDFs can't be read: the library in providers.parsing.pdfium is missing")
+                }
+                ParserState::Broken(_) => State::Down("no file can be read: the parser does not start"),
+            }
+        })
+    })
 }
 
 async fn listen(address: SocketAddr, key: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("{key}: can't listen on {address}"))
+    TcpListener::bind(address).await.with_context(|| format!("{key}: cannot listen on {address}"))
 }
 
 /// Cancelled by the first SIGTERM or interrupt; a second one ends the process as it always would.
@@ -230,7 +279,7 @@ fn stop_signal() -> anyhow::Result<CancellationToken> {
                 _ = interrupt.recv() => {}
             }
             if stopping.is_cancelled() {
-                tracing::warn!("stopped at once by a second signal");
+                tracing::warn!("received a second signal; stopping without draining");
                 std::process::exit(1);
             }
             stopping.cancel();
@@ -241,15 +290,7 @@ fn stop_signal() -> anyhow::Result<CancellationToken> {
 
 fn warn_about(config: &Config) {
     if config.mode == Mode::Development && !config.server.host.is_loopback() {
-        tracing::warn!("development mode on an address that others can reach; set mode = \"production\"");
-    }
-    let bootstrap = &config.bootstrap;
-    let public = config.oauth.issuer.as_ref().is_some_and(|issuer| issuer.scheme() == "https");
-    if public && bootstrap.auto_promote_first_user && !bootstrap.seeds_admin() {
-        tracing::warn!(
-            "whoever registers first on an empty installation becomes sysadmin; set \
-             bootstrap.auto_promote_first_user = false and use bootstrap.default_admin"
-        );
+        tracing::warn!("development mode on a non-loopback address; set mode = \"production\"");
     }
 }
 

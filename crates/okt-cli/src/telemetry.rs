@@ -14,10 +14,13 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::version::{COMMIT, VERSION};
 
 /// Libraries that write headers, frames or statements with values at their finest levels. What they know may be
 /// secret, so `trace` means ours, not theirs.
@@ -36,10 +39,10 @@ impl Telemetry {
         let colours = std::io::stderr().is_terminal();
         let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
         let logs = match config.log.format {
-            LogFormat::Pretty => logs.with_target(false).map_event_format(OfRequest::Pretty).boxed(),
+            LogFormat::Pretty => logs.with_target(false).with_timer(TimeAndRequest).boxed(),
             LogFormat::Json => {
                 let logs = logs.json().flatten_event(true).with_current_span(true).with_span_list(false);
-                logs.map_event_format(OfRequest::Json).boxed()
+                logs.map_event_format(OfRequest).boxed()
             }
         };
         let exported = traces.as_ref().map(|provider| {
@@ -52,7 +55,7 @@ impl Telemetry {
             .with(logs.with_filter(filter(level(config.log.level))))
             .with(exported)
             .try_init()
-            .context("can't start logging")?;
+            .context("cannot start logging")?;
         std::panic::set_hook(Box::new(log_panic));
         Ok(Self { metrics: metrics()?, traces })
     }
@@ -60,17 +63,27 @@ impl Telemetry {
     /// Sends what is left; best effort, because a collector that is away must not hold up the end.
     pub(crate) fn stop(self) {
         if let Some(Err(error)) = self.traces.map(|provider| provider.shutdown()) {
-            tracing::warn!(%error, "the last traces could not be sent");
+            tracing::warn!(%error, "failed to export the last traces");
         }
     }
 }
 
-/// Puts the request that a line belongs to into the line. A span would do so too, but costs every request what only
+/// The time of a line, and the request that it belongs to. A span would name that too, but costs every request what only
 /// those need that something is logged of.
-enum OfRequest<F> {
-    Pretty(F),
-    Json(F),
+struct TimeAndRequest;
+
+impl FormatTime for TimeAndRequest {
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        SystemTime.format_time(writer)?;
+        match okt_http::current_request() {
+            Some(request) => write!(writer, " [{} {} {}]", request.id(), request.method(), request.route()),
+            None => Ok(()),
+        }
+    }
 }
+
+/// The same for a line of JSON.
+struct OfRequest<F>(F);
 
 impl<S, N, F> FormatEvent<S, N> for OfRequest<F>
 where
@@ -84,26 +97,15 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let (Self::Pretty(format) | Self::Json(format)) = self;
         let Some(request) = okt_http::current_request() else {
-            return format.format_event(context, writer, event);
+            return self.0.format_event(context, writer, event);
         };
         let (id, method, route) = (request.id(), request.method(), request.route());
-        match self {
-            Self::Pretty(_) => {
-                write!(writer, "[{id} {method} {route}] ")?;
-                format.format_event(context, writer, event)
-            }
-            Self::Json(_) => {
-                let mut line = String::new();
-                format.format_event(context, Writer::new(&mut line), event)?;
-                // None of the three can hold a quote: an id is plain, and the others are our own words.
-                let rest = line.strip_prefix('{').unwrap_or(&line);
-                let request =
-                    format!("\"request.id\":\"{id}\",\"method\":\"{method}\",\"route\":\"{route}\"");
-                write!(writer, "{{{request},{rest}")
-            }
-        }
+        let mut line = String::new();
+        self.0.format_event(context, Writer::new(&mut line), event)?;
+        // None of the three can hold a quote: an id is plain, and the others are our own words.
+        let rest = line.strip_prefix('{').unwrap_or(&line);
+        write!(writer, "{{\"request.id\":\"{id}\",\"method\":\"{method}\",\"route\":\"{route}\",{rest}")
     }
 }
 
@@ -131,11 +133,57 @@ const fn level(level: LogLevel) -> LevelFilter {
 
 fn metrics() -> anyhow::Result<PrometheusHandle> {
     const SECONDS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
-    PrometheusBuilder::new()
+    let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), SECONDS)
         .and_then(PrometheusBuilder::install_recorder)
-        .context("can't start metrics")
+        .context("cannot start metrics")?;
+    for (describe, name, help) in FAMILIES {
+        match describe {
+            Kind::Counter => metrics::describe_counter!(*name, *help),
+            Kind::Gauge => metrics::describe_gauge!(*name, *help),
+            Kind::Histogram => metrics::describe_histogram!(*name, *help),
+        }
+    }
+    metrics::gauge!("okt_build_info", "version" => VERSION, "commit" => COMMIT).set(1);
+    Ok(handle)
 }
+
+enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// What every family that is counted in this process means. Those that are read when somebody asks are in `okt-api`.
+const FAMILIES: &[(Kind, &str, &str)] = &[
+    (Kind::Gauge, "okt_build_info", "Build information; always 1"),
+    (Kind::Counter, "okt_http_requests_total", "Requests answered"),
+    (Kind::Histogram, "okt_http_request_duration_seconds", "Time until the response headers"),
+    (
+        Kind::Counter,
+        "okt_http_shed_total",
+        "Requests refused with 503 at a limit: requests in flight, bodies and files being received, bytes of unread answers",
+    ),
+    (Kind::Gauge, "okt_jobs_running", "Jobs that this process runs"),
+    (Kind::Gauge, "okt_jobs_stuck", "Threads of this process lost to jobs that never yield"),
+    (Kind::Counter, "okt_jobs_settled_total", "Jobs whose outcome this process recorded"),
+    (Kind::Counter, "okt_jobs_refused_total", "Outcomes dropped because another worker had claimed the job"),
+    (Kind::Counter, "okt_jobs_rescued_total", "Jobs of dead workers that this process released"),
+    (Kind::Gauge, "okt_event_streams", "Event streams that are open"),
+    (Kind::Gauge, "okt_database_connections", "Open connections of a pool"),
+    (Kind::Gauge, "okt_database_connections_idle", "Idle connections of a pool"),
+    (Kind::Gauge, "okt_database_connections_limit", "Most connections a pool may hold"),
+    (Kind::Counter, "okt_model_calls_total", "Answered calls to models, by outcome"),
+    (Kind::Counter, "okt_model_failures_total", "Calls to models without an answer"),
+    (Kind::Counter, "okt_model_retries_total", "Requests to models that failed and were sent again"),
+    (Kind::Counter, "okt_model_input_tokens_total", "Tokens sent to models"),
+    (Kind::Counter, "okt_model_output_tokens_total", "Tokens generated by models"),
+    (
+        Kind::Counter,
+        "okt_model_cost_microdollars_total",
+        "Cost of calls to models in millionths of a US dollar",
+    ),
+];
 
 fn traces(config: &Config) -> anyhow::Result<Option<SdkTracerProvider>> {
     let Some(endpoint) = &config.telemetry.otlp_endpoint else {
@@ -145,7 +193,7 @@ fn traces(config: &Config) -> anyhow::Result<Option<SdkTracerProvider>> {
         .with_http()
         .with_endpoint(format!("{}/v1/traces", endpoint.as_str().trim_end_matches('/')))
         .build()
-        .context("telemetry.otlp_endpoint: can't start the exporter")?;
+        .context("telemetry.otlp_endpoint: cannot start the exporter")?;
     let resource = Resource::builder().with_service_name(config.telemetry.service_name.clone()).build();
     Ok(Some(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build()))
 }

@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use okt_config::Loaded;
 use okt_jobs::{Tools, spaces};
+use okt_model::Repository;
 use okt_queue::JobError;
 use okt_store::{Blobs, Databases, Purpose};
 
@@ -18,9 +19,9 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Subcommand)]
 enum DoctorCommand {
-    /// Compare facts and vectors of every repository. Exit code 1 when they do not fit together.
+    /// Compare the facts and vectors of every repository. Exits with 1 if they are inconsistent.
     Vectors {
-        /// Remove vectors without a fact, and make those that are missing.
+        /// Delete orphaned vectors and create missing ones.
         #[arg(long)]
         repair: bool,
     },
@@ -37,20 +38,25 @@ pub(crate) fn doctor(loaded: &Loaded, args: &DoctorArgs) -> anyhow::Result<ExitC
             unfit += found.orphaned + found.missing;
             let line = writeln!(
                 out,
-                "{:<32} {:>10} vectors {:>8} orphaned {:>8} missing",
-                checked.repository.slug, found.vectors, found.orphaned, found.missing
+                "{:<32} {:>10} vectors {:>8} orphaned {:>8} missing {:>8} queued",
+                checked.repository.slug, found.vectors, found.orphaned, found.missing, found.queued
             );
             failed = failed.take().or(line.err());
         });
-        checked.await.map_err(in_words)?;
+        let away = checked.await.map_err(in_words)?;
         failed.map_or(Ok(()), Err)?;
         let said = match (unfit, repair) {
-            (0, _) => "facts and vectors fit together",
-            (_, true) => "mended what did not fit together",
-            (_, false) => "facts and vectors do not fit together; mend it with: okt doctor vectors --repair",
+            (0, _) => "facts and vectors are consistent",
+            (_, true) => "repaired the inconsistencies",
+            (_, false) => "facts and vectors are inconsistent; to repair, run: okt doctor vectors --repair",
         };
         writeln!(std::io::stdout(), "{repositories} repositories: {said}")?;
-        Ok(if unfit == 0 || repair { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        if !away.is_empty() {
+            let why = "skipped because their database does not answer, or they are being moved";
+            writeln!(std::io::stdout(), "{} {why}: {}", away.len(), slugs(&away))?;
+        }
+        let fit = (unfit == 0 || repair) && away.is_empty();
+        Ok(if fit { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
 }
 
@@ -62,38 +68,72 @@ pub(crate) fn reembed(loaded: &Loaded) -> anyhow::Result<ExitCode> {
             let line = writeln!(std::io::stdout(), "{:<32} {made:>10} vectors", repository.slug);
             failed = failed.take().or(line.err());
         });
-        let changed = changed.await.map_err(in_words)?;
+        let done = changed.await.map_err(in_words)?;
         failed.map_or(Ok(()), Err)?;
-        let said = if changed { "facts are searched by" } else { "nothing to do: facts are searched by" };
+        let said =
+            if done.changed { "facts are searched by" } else { "nothing to do: facts are searched by" };
         writeln!(std::io::stdout(), "{said} the vectors of {model}")?;
-        Ok(ExitCode::SUCCESS)
+        if !done.skipped.is_empty() {
+            writeln!(
+                std::io::stdout(),
+                "{} skipped because their budget is spent: {}. A job embeds their facts once the budget allows \
+                 (waiting_for: budget); raise it, or wait for the next month",
+                done.skipped.len(),
+                slugs(&done.skipped),
+            )?;
+        }
+        if !done.away.is_empty() {
+            writeln!(
+                std::io::stdout(),
+                "{} skipped because their database does not answer, or they are being moved: {}. A job embeds \
+                 their facts later",
+                done.away.len(),
+                slugs(&done.away),
+            )?;
+        }
+        if done.old_left {
+            let what = "old vectors remain in a database that does not answer; run this again when it does";
+            writeln!(std::io::stdout(), "{what}")?;
+        }
+        let whole = done.skipped.is_empty() && done.away.is_empty() && !done.old_left;
+        Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
 }
 
-fn with_tools(
+pub(crate) fn slugs(repositories: &[Repository]) -> String {
+    let slugs: Vec<&str> = repositories.iter().map(|repository| repository.slug.as_str()).collect();
+    slugs.join(", ")
+}
+
+pub(crate) fn with_tools(
     loaded: &Loaded,
     work: impl AsyncFnOnce(&Databases, &Tools) -> anyhow::Result<ExitCode>,
 ) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
     runtime.block_on(async {
+        Databases::reach(&loaded.config).await?;
         let databases = Databases::open(&loaded.config, &[Purpose::Worker]).await?;
         let databases = databases.into_iter().next().context("no database was opened")?;
         let vectors = okt_vectors::Vectors::open(&loaded.config, &databases).await?;
         let blobs = Blobs::open(&loaded.config.providers.storage)?;
         let parser = crate::serve::parser(&loaded.config)?;
-        let tools = Tools::new(&loaded.config, blobs, vectors, parser)?;
+        let tools = Tools::new(&loaded.config, &databases, blobs, vectors, parser)?;
         let done = work(&databases, &tools).await;
         databases.close().await;
         done
     })
 }
 
-fn in_words(error: JobError) -> anyhow::Error {
+pub(crate) fn in_words(error: JobError) -> anyhow::Error {
     match error {
-        JobError::Failed(error) | JobError::Later { error, .. } => error.into(),
+        JobError::Failed(error) | JobError::RetryAfter { error, .. } => error.into(),
         JobError::Waits { why, .. } => {
-            anyhow::anyhow!("a repository has to wait ({}); run this again later", why.as_str())
+            anyhow::anyhow!(
+                "a repository is not available (waiting_for: {}); run this again later",
+                why.as_str()
+            )
         }
-        JobError::HasHappened => anyhow::anyhow!("somebody else has done it"),
+        JobError::Discarded { message, .. } => anyhow::anyhow!(message),
+        JobError::AlreadyCommitted => anyhow::anyhow!("another process has already done this"),
     }
 }

@@ -1,6 +1,5 @@
 //! The embedded defaults, and the copy of them on disk.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -47,7 +46,13 @@ pub(crate) fn refresh(dir: &Path, notes: &mut Vec<String>) -> io::Result<Option<
     };
     match write(&path) {
         Ok(()) => notes.push(format!("{}: {what}", path.display())),
-        // An installation may be read-only; nothing is lost, the defaults are in the binary.
+        // A program that is installed for everybody lies where the service can't write, and need not.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+            ) => {}
+        // Nothing is lost, the defaults are in the binary.
         Err(error) => notes.push(format!("{}: could not be {what}: {error}", path.display())),
     }
     Ok(None)
@@ -72,10 +77,7 @@ fn write(path: &Path) -> io::Result<()> {
 }
 
 fn hash(body: &str) -> String {
-    Sha256::digest(body).iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex::encode(Sha256::digest(body))
 }
 
 #[cfg(test)]

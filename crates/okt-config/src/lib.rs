@@ -2,7 +2,7 @@
 //! check of everything, whose answer lists every problem with its key and the place it came from.
 //!
 //! This crate knows no engine: it opens no connection, starts no task and writes no log. What a person should
-//! hear is handed back as [`Loaded::notes`] or as a [`ConfigError`].
+//! hear is handed back as [`Loaded::notes`], [`Loaded::warnings`] or a [`ConfigError`].
 //!
 //! To add a setting: a field with a doc comment in `src/sections/`, its default in `defaults.toml`, a rule in
 //! `src/validate/` when its type can't say everything, then `just bless` for the schema and the reference page.
@@ -38,3 +38,4 @@ pub use reference::reference_page;
 pub use schema::json_schema;
 pub use secret::Secret;
 pub use sections::*;
+pub use suggest::{closest, did_you_mean, variable_for};

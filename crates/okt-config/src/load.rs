@@ -19,6 +19,9 @@ use crate::validate;
 /// The name of the override file.
 const OVERRIDE: &str = "okt.toml";
 
+/// What production does only when it is told to.
+const AUTO_PROMOTE: &str = "bootstrap.auto_promote_first_user";
+
 /// Where to look.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
@@ -38,6 +41,8 @@ pub struct Loaded {
     origins: BTreeMap<String, Origin>,
     /// What a person should hear but need not act on. Holds no secrets.
     pub notes: Vec<String>,
+    /// What is allowed and most likely not meant. Holds no secrets.
+    pub warnings: Vec<String>,
     /// The directory that the configuration lives in, for files that belong beside it.
     pub config_dir: PathBuf,
 }
@@ -85,19 +90,28 @@ pub fn load(options: &LoadOptions, env: &BTreeMap<String, String>) -> Result<Loa
     for layer in copy.into_iter().chain(override_layer) {
         layer.apply(&mut merged, &mut sources);
     }
-    env::layer(env, &mut problems, &mut notes).apply(&mut merged, &mut sources);
+    let environment = env::layer(env, &mut problems, &mut notes);
+    problems.extend(overridden(&merged, &sources, &environment));
+    environment.apply(&mut merged, &mut sources);
 
     let config = typed(merged, &sources, &mut problems);
-    let Some(config) = config.filter(|_| problems.is_empty()) else {
+    let Some(mut config) = config.filter(|_| problems.is_empty()) else {
         return Err(ConfigError::new(problems));
     };
-    notes.extend(validate::notes(&config));
+    if config.mode.is_production() && sources.of_value(&Path::dotted(AUTO_PROMOTE)) == Origin::Default {
+        // Whoever finds a fresh installation first must not get it only because nobody thought of it.
+        config.bootstrap.auto_promote_first_user = false;
+    }
+    for (name, database) in &mut config.databases {
+        database.url_origin = sources.of_value(&Path::of(["databases", name, "url"]));
+    }
+    let warnings = validate::warnings(&config);
     let shown = shown(&config);
     let origins = tree::leaves(&shown)
         .into_iter()
         .map(|(path, _)| (path.to_string(), sources.of_value(&path)))
         .collect();
-    Ok(Loaded { config, origins, notes, config_dir: places.config_dir })
+    Ok(Loaded { config, origins, notes, warnings, config_dir: places.config_dir })
 }
 
 struct Places {
@@ -169,6 +183,21 @@ fn read_layer(file: &FilePath, problems: &mut Vec<Problem>) -> Option<Layer> {
 
 fn unreadable(file: &FilePath, error: &std::io::Error) -> Problem {
     Problem { key: file.display().to_string(), message: format!("can't be read: {error}"), origin: None }
+}
+
+/// Values of the wrong form in files that the environment overrides: without its variable they would be in force.
+fn overridden(files: &Value, sources: &Sources, environment: &Layer) -> Vec<Problem> {
+    let overridden_by = |path: &Path| environment.places.iter().find(|(set, _)| path.is_within(set));
+    let findings = check::check(files).into_iter();
+    findings
+        .filter_map(|check::Finding { path, message }| {
+            // What is missing in a file may be what the environment adds.
+            let wrong = tree::find(files, &path).is_some();
+            let (_, by) = overridden_by(&path).filter(|_| wrong)?;
+            let message = format!("{message}, although {by} overrides it now");
+            Some(Problem { key: path.to_string(), message, origin: Some(sources.nearest(&path)) })
+        })
+        .collect()
 }
 
 /// The typed configuration, with all problems of form and of sense added to the list.

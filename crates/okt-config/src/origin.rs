@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use crate::tree::Path;
 
 /// The layer that gave a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
     /// The defaults inside of the binary.
+    #[default]
     Default,
     /// A file, and the line in it when it is known.
     File { path: PathBuf, line: Option<usize> },
@@ -19,7 +20,7 @@ pub enum Origin {
 
 impl Origin {
     /// The place to go and mend it: `in /etc/okt/okt.toml:3`.
-    pub(crate) fn place(&self) -> String {
+    pub fn place(&self) -> String {
         match self {
             Self::Default => "default".into(),
             Self::File { path, line: Some(line) } => format!("in {}:{line}", path.display()),

@@ -9,10 +9,10 @@ const ALL: &str = "all";
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
-    /// What people read.
+    /// Display name.
     #[schemars(length(min = 1))]
     pub label: String,
-    /// For whom it is.
+    /// Who it is for.
     #[serde(default)]
     pub description: String,
     /// Which providers a new repository starts with.

@@ -7,6 +7,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 
+/// What is shown in place of a secret.
+pub(crate) const MASK: &str = "***";
+
 /// Text that shows itself as `***` (or as nothing, when empty) and is wiped from memory when dropped.
 ///
 /// There is no `==`: whoever compares secrets should think about time.
@@ -25,7 +28,7 @@ impl Secret {
     }
 
     fn masked(&self) -> &'static str {
-        if self.is_empty() { "" } else { "***" }
+        if self.is_empty() { "" } else { MASK }
     }
 }
 

@@ -4,6 +4,7 @@
 mod auth;
 mod concepts;
 mod databases;
+mod limits;
 mod log;
 mod providers;
 mod registry;
@@ -13,29 +14,34 @@ mod task;
 
 use std::collections::BTreeMap;
 
+use okt_model::{Money, SpendingLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use auth::{ApiKeys, Audit, Auth, Bootstrap, OAuth, Rbac};
+pub use auth::{ApiKeys, Audit, Auth, Bootstrap, OAuth, Rbac, Registration};
 pub use concepts::Concepts;
 pub use databases::{Database, Isolation, SslMode, System};
+pub use limits::{Budget, Limits};
 pub use log::{Log, LogFormat, LogLevel, Telemetry};
 pub use providers::*;
 pub use registry::{Promptset, RegistryAccess, RegistryService};
 pub use search::{Hybrid, Search};
-pub use server::{BodyLimits, RateLimits, Server};
+pub use server::{BodyLimits, Metrics, RateLimits, Server};
 pub use task::{JOB_KINDS, LLM_JOB_KINDS, Task};
 
 use crate::format;
 use crate::presets::Preset;
+
+pub(crate) const FACT_EXTRACTION: &str = "providers.decomposition.fact_extraction.model";
+pub(crate) const EMBEDDING: &str = "providers.embedding.model";
+pub(crate) const JUDGE: &str = "providers.dedup.judge_model";
 
 /// Everything that can be set. The shipped values stand in `defaults.toml`.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "okt configuration")]
 pub struct Config {
-    /// `development` forgives what a public deployment must not: it makes its own token secret and allows
-    /// plain http. `production` refuses to start on such things.
+    /// `development` creates its own token secret and allows plain http; `production` refuses to start with either.
     pub mode: Mode,
     /// The HTTP listener.
     pub server: Server,
@@ -53,9 +59,13 @@ pub struct Config {
     pub api_keys: ApiKeys,
     /// The record of permission changes and denied requests.
     pub audit: Audit,
-    /// Who may do what without being given a role.
+    /// What repositories may spend on models. What all of them may spend together is `providers.ai.monthly_usd`.
+    pub budget: Budget,
+    /// Quotas. They apply to administrators as well.
+    pub limits: Limits,
+    /// Permissions without a role.
     pub rbac: Rbac,
-    /// What happens on the first start with an empty database.
+    /// First start with an empty database.
     pub bootstrap: Bootstrap,
     /// Named Postgres databases. `default` is required; `tasks` holds the job queue; add one entry per tenant
     /// that needs its own. An entry with an empty `url` shares the database of `default`.
@@ -71,7 +81,7 @@ pub struct Config {
     pub search: Search,
     /// Which concepts and relations are shown.
     pub concepts: Concepts,
-    /// Everything outside of the service, and the stages of processing that use it.
+    /// External services, and the processing stages that use them.
     pub providers: Providers,
     /// The shared registry service (`okt registry`). To use a registry, see `providers.registry`.
     pub registry: RegistryService,
@@ -94,6 +104,13 @@ impl Mode {
     pub fn is_production(self) -> bool {
         self == Self::Production
     }
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Development => "development",
+            Self::Production => "production",
+        }
+    }
 }
 
 impl Config {
@@ -103,10 +120,58 @@ impl Config {
         if found.url.is_empty() {
             let default = self.databases.get(Database::DEFAULT)?;
             found.url = default.url.clone();
+            found.url_origin = default.url_origin.clone();
             found.ssl_mode = default.ssl_mode;
             found.ssl_root_cert.clone_from(&default.ssl_root_cert);
         }
         Some(found)
+    }
+
+    /// What may be spent on models in a month.
+    pub fn spending_limits(&self) -> SpendingLimits {
+        let limit = |usd: f64| Money::from_usd(usd).filter(|money| !money.is_zero());
+        SpendingLimits {
+            installation: limit(self.providers.ai.monthly_usd),
+            default: limit(self.budget.default_usd),
+            most: limit(self.budget.max_usd),
+        }
+    }
+
+    /// Every setting that names a model, with the name; empty for none.
+    pub(crate) fn named_models(&self) -> [(&'static str, &str); 9] {
+        let providers = &self.providers;
+        let decomposition = &providers.decomposition;
+        [
+            (FACT_EXTRACTION, &decomposition.fact_extraction.model),
+            ("providers.decomposition.image_extraction.model", &decomposition.image_extraction.model),
+            ("providers.decomposition.concept_extraction.model", &decomposition.concept_extraction.model),
+            (EMBEDDING, &providers.embedding.model),
+            (JUDGE, &providers.dedup.judge_model),
+            ("providers.reports.posture.model", &providers.reports.posture.model),
+            ("providers.summarization.model", &providers.summarization.model),
+            ("providers.refinement.model", &providers.refinement.model),
+            ("providers.synthesis.model", &providers.synthesis.model),
+        ]
+        .map(|(key, model)| (key, model.as_str()))
+    }
+
+    /// The models of the catalogue that a setting names, each with the first one that does.
+    pub fn models_in_use(&self) -> impl Iterator<Item = (&'static str, &Model)> {
+        self.providers.ai.models.iter().filter_map(|model| {
+            let (key, _) = self.named_models().into_iter().find(|(_, name)| *name == model.id)?;
+            Some((key, model))
+        })
+    }
+
+    /// Where `/metrics` is served: what it tells is not for the public, so in production it has to be configured.
+    pub fn metrics(&self) -> Metrics {
+        let server = &self.server;
+        match server.metrics_addr {
+            Some(address) if (address.ip(), address.port()) == (server.host, server.port) => Metrics::Main,
+            Some(address) => Metrics::At(address),
+            None if self.mode.is_production() => Metrics::Nowhere,
+            None => Metrics::Main,
+        }
     }
 
     /// The name of the database that carries the system tables.

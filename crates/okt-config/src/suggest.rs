@@ -1,9 +1,10 @@
 //! "Did you mean …?"
 
+use crate::env;
 use crate::schema;
 
 /// The candidate that a mistyped word most likely stands for.
-pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
         .filter_map(|candidate| Some((distance(word, candidate)?, candidate)))
@@ -54,8 +55,15 @@ fn elsewhere<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a
     }
 }
 
+/// The setting that somebody means who gives this word as an option, and its variable.
+pub fn variable_for(word: &str) -> Option<(String, String)> {
+    let path = setting(word, &word.replace('-', "_"), [])?;
+    let variable = env::general_name(&path)?;
+    Some((path, variable))
+}
+
 /// The end of a sentence that says what is wrong.
-pub(crate) fn did_you_mean(suggestion: Option<&str>) -> String {
+pub fn did_you_mean(suggestion: Option<&str>) -> String {
     suggestion.map(|suggestion| format!("; did you mean `{suggestion}`?")).unwrap_or_default()
 }
 
@@ -75,5 +83,13 @@ mod tests {
         assert_eq!(setting("jwt_secret", "jwt_secret", ["mode"]).as_deref(), Some("auth.jwt_secret"));
         assert_eq!(setting("srever.prot", "prot", []).as_deref(), Some("server.port"));
         assert_eq!(setting("enabled", "enabled", []), None, "there are many");
+    }
+
+    #[test]
+    fn an_option_leads_to_its_variable() {
+        let found = |word| variable_for(word).map(|(path, variable)| format!("{path} {variable}"));
+        assert_eq!(found("port").as_deref(), Some("server.port SVC__SERVER__PORT"));
+        assert_eq!(found("metrics-addr").as_deref(), Some("server.metrics_addr SVC__SERVER__METRICS_ADDR"));
+        assert_eq!(found("enabled"), None);
     }
 }

@@ -7,7 +7,7 @@ mod presets;
 mod providers;
 mod timeouts;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::Path as FilePath;
 
 use crate::sections::Config;
@@ -28,21 +28,21 @@ pub(crate) struct Breach {
 /// All broken rules.
 pub(crate) fn breaches(config: &Config, is_file: &dyn Fn(&FilePath) -> bool) -> Vec<Breach> {
     let mut found = Breaches::default();
-    server(config, &mut found);
     accounts::rules(config, &mut found);
     databases::rules(config, is_file, &mut found);
     knowledge(config, &mut found);
-    providers::rules(config, &mut found);
+    providers::rules(config, is_file, &mut found);
     presets::rules(config, &mut found);
     timeouts::rules(config, &mut found);
     found.0
 }
 
-/// What is allowed, but should be said.
-pub(crate) fn notes(config: &Config) -> Vec<String> {
-    let mut notes = accounts::notes(config);
-    notes.extend(databases::notes(config));
-    notes
+/// What is allowed, and most likely not meant.
+pub(crate) fn warnings(config: &Config) -> Vec<String> {
+    let mut warnings = accounts::warnings(config);
+    warnings.extend(databases::warnings(config));
+    warnings.extend(providers::warnings(config));
+    warnings
 }
 
 #[derive(Default)]
@@ -82,18 +82,6 @@ fn is_loopback(host: &str) -> bool {
         },
         |ip| ip.to_canonical().is_loopback(),
     )
-}
-
-fn server(config: &Config, found: &mut Breaches) {
-    let server = &config.server;
-    let same = |metrics: &SocketAddr| metrics.port() == server.port && metrics.ip() == server.host;
-    if server.port != 0 && server.metrics_addr.as_ref().is_some_and(same) {
-        found.between(
-            "server.metrics_addr",
-            &["server.port", "server.host"],
-            "must differ from server.host and server.port; leave it empty to serve /metrics there",
-        );
-    }
 }
 
 fn knowledge(config: &Config, found: &mut Breaches) {

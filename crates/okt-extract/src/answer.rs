@@ -9,14 +9,14 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 use serde_json::error::Category;
 
+use crate::atomic::{LONGEST_FACT, is_atomic};
 use crate::facts::{Extracted, Grounded};
 use crate::line::one_line;
 use crate::question::Form;
+use crate::reason::{Counts, Dropped, Reason};
 
 /// No more facts are taken from one answer; 2,000 characters do not hold that many.
 const MOST_FACTS: usize = 200;
-/// In characters.
-pub const LONGEST_FACT: usize = 1_000;
 /// Braces in prose before the object that are tried.
 const MOST_TRIES: usize = 16;
 
@@ -29,43 +29,31 @@ pub enum Misfit {
     /// It had facts, and the source bears out none of them.
     #[error("{0}")]
     Ground(String),
+    /// Half of its facts or more are several claims in one.
+    #[error("{0}")]
+    Coarse(String),
 }
 
-/// Why a fact was not believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Reason {
-    /// It cites no sentence that it was shown.
-    NoSentence,
-    /// Less than half of its words are in the text.
-    NotInText,
-    NumberNotInText,
-    TooLong,
-    /// It has neither letter nor digit.
-    Empty,
-    TooMany,
+/// What becomes of an answer of which half or more are several claims in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coarse {
+    /// It is asked for again in smaller pieces.
+    Refused,
+    /// The rest of it is taken: there are no smaller pieces.
+    Taken,
 }
 
-impl Reason {
-    pub const ALL: [Self; 6] =
-        [Self::NoSentence, Self::NotInText, Self::NumberNotInText, Self::TooLong, Self::Empty, Self::TooMany];
+impl Misfit {
+    /// The name of [`Misfit::Coarse`].
+    pub const COARSE: &'static str = "too_coarse";
 
-    pub const fn as_str(self) -> &'static str {
+    /// A name for the kind.
+    pub const fn code(&self) -> &'static str {
         match self {
-            Self::NoSentence => "no_sentence",
-            Self::NotInText => "not_in_text",
-            Self::NumberNotInText => "number_not_in_text",
-            Self::TooLong => "too_long",
-            Self::Empty => "empty",
-            Self::TooMany => "too_many",
+            Self::Form(_) | Self::Ground(_) => "misfit",
+            Self::Coarse(_) => Self::COARSE,
         }
     }
-}
-
-/// How many facts of an answer were not believed for one reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dropped {
-    pub reason: Reason,
-    pub count: usize,
 }
 
 /// Reads an answer. `sentences` says on which sentences a fact rests, given its text and the numbers it names, or why it is
@@ -73,12 +61,38 @@ pub struct Dropped {
 pub fn read(
     answer: &str,
     form: &Form,
+    coarse: Coarse,
     sentences: impl Fn(&str, &[Number]) -> Result<Vec<i32>, Reason>,
 ) -> Result<Extracted, Misfit> {
+    let Weighed { stated: all, extracted: Extracted { facts: found, dropped } } =
+        weigh(answer, form, sentences)?;
+    let several: usize = dropped.iter().filter(|left| is_coarse(left.reason)).map(|left| left.count).sum();
+    if several > 0 && several * 2 >= all && (coarse == Coarse::Refused || found.is_empty()) {
+        return Err(too_coarse(several, all));
+    }
+    if found.is_empty() && all > 0 {
+        return Err(ungrounded(all, &dropped));
+    }
+    Ok(Extracted { facts: found, dropped })
+}
+
+/// What of an answer is believed, fact by fact, before it is decided whether the answer as a whole is taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Weighed {
+    /// How many facts it states, the repeated ones as well; not those beyond the most that are taken.
+    pub stated: usize,
+    pub extracted: Extracted,
+}
+
+pub fn weigh(
+    answer: &str,
+    form: &Form,
+    sentences: impl Fn(&str, &[Number]) -> Result<Vec<i32>, Reason>,
+) -> Result<Weighed, Misfit> {
     let Claims { facts, beyond } = object::<Answer>(answer, form)?.facts;
-    let all = facts.len();
-    let mut counts = [0; Reason::ALL.len()];
-    counts[Reason::TooMany as usize] = beyond;
+    let stated = facts.len();
+    let mut counts = Counts::default();
+    counts.add(Reason::TooMany, beyond);
     let mut found: Vec<Grounded> = Vec::new();
     let mut places: HashMap<ContentHash, usize> = HashMap::new();
     for claim in facts {
@@ -87,7 +101,7 @@ pub fn read(
         let rests_on = match believed {
             Ok(rests_on) => rests_on,
             Err(reason) => {
-                counts[reason as usize] += 1;
+                counts.add(reason, 1);
                 continue;
             }
         };
@@ -98,22 +112,18 @@ pub fn read(
             None => found.push(Grounded { text, hash, sentences: rests_on }),
         }
     }
-    let counted = Reason::ALL.into_iter().map(|reason| Dropped { reason, count: counts[reason as usize] });
-    let dropped: Vec<_> = counted.filter(|dropped| dropped.count > 0).collect();
-    if found.is_empty() && all > 0 {
-        return Err(ungrounded(all, &dropped));
-    }
-    Ok(Extracted { facts: found, dropped })
+    Ok(Weighed { stated, extracted: Extracted { facts: found, dropped: counts.dropped() } })
 }
 
 fn sized(text: &str) -> Result<(), Reason> {
     if !text.contains(char::is_alphanumeric) {
         return Err(Reason::Empty);
     }
-    if text.chars().nth(LONGEST_FACT).is_some() {
-        return Err(Reason::TooLong);
-    }
-    Ok(())
+    is_atomic(text)
+}
+
+const fn is_coarse(reason: Reason) -> bool {
+    matches!(reason, Reason::TooLong | Reason::NotAtomic)
 }
 
 #[derive(Deserialize)]
@@ -163,7 +173,7 @@ impl<'de> Deserialize<'de> for Claims {
 }
 
 /// The one JSON object of an answer, whatever stands around it.
-fn object<'de, T: Deserialize<'de>>(answer: &'de str, form: &Form) -> Result<T, Misfit> {
+pub fn object<'de, T: Deserialize<'de>>(answer: &'de str, form: &Form) -> Result<T, Misfit> {
     let mut errors = Vec::new();
     for (at, _) in answer.match_indices('{').take(MOST_TRIES) {
         let mut values = serde_json::Deserializer::from_str(&answer[at..]).into_iter::<T>();
@@ -186,8 +196,15 @@ fn object<'de, T: Deserialize<'de>>(answer: &'de str, form: &Form) -> Result<T, 
     Err(malformed(what, form))
 }
 
-fn malformed(what: &str, form: &Form) -> Misfit {
+pub fn malformed(what: &str, form: &Form) -> Misfit {
     Misfit::Form(format!("The answer {what}. Answer with one JSON object and nothing else: {}", form.example))
+}
+
+fn too_coarse(coarse: usize, all: usize) -> Misfit {
+    Misfit::Coarse(format!(
+        "{coarse} of the {all} facts hold several claims. State each claim as a fact of its own: one sentence, at most \
+         {LONGEST_FACT} characters. Do not copy whole paragraphs."
+    ))
 }
 
 fn ungrounded(all: usize, dropped: &[Dropped]) -> Misfit {
@@ -196,9 +213,8 @@ fn ungrounded(all: usize, dropped: &[Dropped]) -> Misfit {
             Reason::NoSentence => "cite no number of a sentence shown",
             Reason::NotInText => "say what the text does not say",
             Reason::NumberNotInText => "have numbers that are not in the text",
-            Reason::TooLong => "are too long",
             Reason::Empty => "are empty",
-            Reason::TooMany => return None,
+            _ => return None,
         };
         Some(format!("{count} {why}"))
     });

@@ -42,6 +42,14 @@ impl<'a> Text<'a> {
         self.sentences.get(no).map_or("", |&(start, end)| &self.text[start..end])
     }
 
+    /// Whether a line break stands before a sentence.
+    pub fn begins_line(&self, no: usize) -> bool {
+        let Some(&(start, _)) = self.sentences.get(no) else { return true };
+        let before =
+            no.checked_sub(1).and_then(|before| self.sentences.get(before)).map_or(0, |&(_, end)| end);
+        before == 0 || self.text.get(before..start).is_none_or(|between| between.contains('\n'))
+    }
+
     /// Whether a sentence has a letter or a digit. What has none is no matter for a question, and nothing rests on it.
     pub fn says_something(&self, no: usize) -> bool {
         self.sentence(no).contains(char::is_alphanumeric)
@@ -54,6 +62,21 @@ pub struct Chunk {
     pub no: usize,
     pub sentences: Range<usize>,
     pub context: Range<usize>,
+}
+
+/// How often a chunk is halved whose answer holds several claims in one: quarters of what it was are small for any model.
+pub const SPLITS: u32 = 2;
+
+impl Chunk {
+    /// The same sentences as two chunks, each with the context that it had or would have had; `None` where there is only one
+    /// that says something.
+    pub fn halves(&self, text: &Text) -> Option<[Self; 2]> {
+        let said: Vec<usize> = self.sentences.clone().filter(|no| text.says_something(*no)).collect();
+        let middle = *said.get(said.len() / 2).filter(|_| said.len() > 1)?;
+        let first = Self { sentences: self.sentences.start..middle, ..self.clone() };
+        let context = self.context.start.min(self.sentences.start)..middle;
+        Some([first, Self { no: self.no, sentences: middle..self.sentences.end, context }])
+    }
 }
 
 /// Cuts a text into runs of whole sentences, each sentence in exactly one of them.
@@ -155,6 +178,19 @@ mod tests {
         );
         assert_eq!(chunks(&text, 10_000, 0), [chunk(0, 0..6, 0..0)]);
         assert_eq!(chunks(&text, 0, 0).len(), 4);
+    }
+
+    #[test]
+    fn a_chunk_is_halved_down_to_its_sentences() {
+        let (text, offsets) = kept(&["Zero.", "One.", "***", "Two.", "Three."]);
+        let text = Text::new(&text, &offsets);
+        let whole = Chunk { no: 7, sentences: 1..5, context: 0..1 };
+        let [first, second] = whole.halves(&text).unwrap();
+        assert_eq!((first.sentences.clone(), first.context.clone()), (1..3, 0..1));
+        assert_eq!((second.sentences.clone(), second.context.clone()), (3..5, 0..3));
+        assert_eq!((first.no, second.no), (7, 7));
+        assert_eq!(first.halves(&text), None, "stars say nothing");
+        assert_eq!(second.halves(&text).unwrap().map(|half| half.sentences), [3..4, 4..5]);
     }
 
     #[test]

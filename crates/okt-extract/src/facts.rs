@@ -3,12 +3,13 @@
 use okt_model::ContentHash;
 use serde_json::Number;
 
-use crate::answer::{self, Dropped, Misfit, Reason};
+use crate::answer::{self, Coarse, Misfit, Weighed};
 use crate::chunks::{Chunk, Text};
 use crate::ground::Ground;
 use crate::line::shown;
 use crate::promptset::{Phase, Promptset};
 use crate::question::{FACTS, Prompt, Question};
+use crate::reason::{Dropped, Reason};
 
 /// More of a title is not shown, in characters: it goes out with each chunk.
 pub const LONGEST_TITLE: usize = 300;
@@ -70,10 +71,24 @@ pub fn read_facts(
     title: Option<&str>,
     text: &Text,
     chunk: &Chunk,
+    coarse: Coarse,
 ) -> Result<Extracted, Misfit> {
+    answer::read(answer, &FACTS, coarse, borne_out(title, text, chunk))
+}
+
+/// What of an answer is believed, also where [`read_facts`] refuses the answer as a whole: for measuring.
+pub fn weigh_facts(answer: &str, title: Option<&str>, text: &Text, chunk: &Chunk) -> Result<Weighed, Misfit> {
+    answer::weigh(answer, &FACTS, borne_out(title, text, chunk))
+}
+
+fn borne_out(
+    title: Option<&str>,
+    text: &Text,
+    chunk: &Chunk,
+) -> impl Fn(&str, &[Number]) -> Result<Vec<i32>, Reason> {
     let seen = chunk.context.clone().chain(chunk.sentences.clone());
     let ground = Ground::of(seen.map(|no| text.sentence(no)).chain(title));
-    answer::read(answer, &FACTS, |fact, cited| {
+    move |fact, cited| {
         let mut sentences: Vec<i32> =
             cited.iter().filter_map(|number| sentence(number, text, chunk)).collect();
         sentences.sort_unstable();
@@ -82,7 +97,7 @@ pub fn read_facts(
             return Err(Reason::NoSentence);
         }
         ground.bears(fact).map(|()| sentences)
-    })
+    }
 }
 
 /// The line with the title, where there is one.

@@ -8,7 +8,7 @@ mod words;
 
 use std::collections::HashSet;
 
-use crate::answer::Reason;
+use crate::reason::Reason;
 pub use words::is_unspaced;
 use words::{Stem, Word, each_word};
 

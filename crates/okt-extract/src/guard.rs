@@ -30,6 +30,7 @@ use dates::Date;
 use polarity::Negations;
 use reading::Reading;
 use tables::Language;
+pub(crate) use tables::{entries, language};
 
 /// Whether two facts may become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use okt_model::SourceImage;
 
-use crate::answer::{self, Misfit};
+use crate::answer::{self, Coarse, Misfit};
 use crate::facts::{Extracted, labelled, titled};
 use crate::promptset::{Phase, Promptset};
 use crate::question::{IMAGE_FACTS, Prompt, Question};
@@ -34,7 +34,7 @@ fn asked(title: Option<&str>, alt_text: Option<&str>) -> String {
 
 /// Reads the answer to one of [`image_questions`]. Its facts rest on no sentence.
 pub fn read_image_facts(answer: &str) -> Result<Extracted, Misfit> {
-    answer::read(answer, &IMAGE_FACTS, |_, _| Ok(Vec::new()))
+    answer::read(answer, &IMAGE_FACTS, Coarse::Taken, |_, _| Ok(Vec::new()))
 }
 
 #[cfg(test)]

@@ -7,22 +7,29 @@
 //! To add a phase: a variant of [`Phase`], a text in `prompts/`, a file with its question and how its answer is read.
 
 mod answer;
+mod atomic;
 mod chunks;
 pub mod extractive;
 mod facts;
 mod ground;
 mod guard;
 mod images;
+mod judge;
 mod line;
 mod promptset;
 mod question;
+mod reason;
+pub mod same;
 mod tokens;
 
-pub use answer::{Dropped, Misfit, Reason};
-pub use chunks::{Chunk, Text, chunks};
-pub use facts::{Extracted, Grounded, fact_questions, read_facts};
+pub use answer::{Coarse, Misfit, Weighed};
+pub use chunks::{Chunk, SPLITS, Text, chunks};
+pub use facts::{Extracted, Grounded, fact_questions, read_facts, weigh_facts};
 pub use guard::{Sameness, compare};
 pub use images::{image_questions, read_image_facts};
+pub use judge::{PAIRS_PER_QUESTION, Verdict, read_verdicts, same_question};
 pub use promptset::{Phase, Promptset};
 pub use question::Question;
+pub use reason::{Dropped, Reason};
+pub use same::{PermittedDifference, same_fact};
 pub use tokens::estimate;

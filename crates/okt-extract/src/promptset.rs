@@ -132,11 +132,11 @@ mod tests {
         let set = Promptset::builtin();
         assert_eq!(
             set.hash().to_string(),
-            "cd59b912b7e713ff7cd90068b2d3386478ce5876a6c2bc3f10ff4cab27a32ec7"
+            "0a41f9af18a51be4fcda007cf3d898447b79b6518c23c8d9705a8547f9175fd6"
         );
         assert_eq!(
             set.registry_hash().to_string(),
-            "36d62e721c84312a08647d3c33e17356eac61a072c275066dc9cadfe66c8bedc"
+            "34b091c15fa0f63a745b0a7dee839b66aedf6a98ac0e4e9587b706961e58644c"
         );
     }
 

@@ -90,9 +90,18 @@ pub static IMAGE_FACTS: Form = Form {
     example: r#"{"facts":[{"text":"…"}]}"#,
 };
 
+/// Whether the statements of pairs say the same.
+pub static VERDICTS: Form = Form {
+    schema: VERDICTS_SCHEMA,
+    value: LazyLock::new(|| parsed(VERDICTS_SCHEMA)),
+    example: r#"{"pairs":[{"pair":1,"verdict":"different"}]}"#,
+};
+
 const FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"sentences":{"type":"array","items":{"type":"integer"}}},"required":["text","sentences"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;
 
 const IMAGE_FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;
+
+const VERDICTS_SCHEMA: &str = r#"{"type":"object","properties":{"pairs":{"type":"array","items":{"type":"object","properties":{"pair":{"type":"integer"},"verdict":{"type":"string","enum":["same","different"]}},"required":["pair","verdict"],"additionalProperties":false}}},"required":["pairs"],"additionalProperties":false}"#;
 
 fn parsed(schema: &str) -> Value {
     serde_json::from_str(schema).expect("a constant of this file")

@@ -108,6 +108,6 @@ mod tests {
     #[test]
     fn a_long_text_is_estimated_in_one_go() {
         assert_eq!(estimate(&"a 1 ".repeat(1_000_000)), 3_000_000);
-        assert!(estimate(Promptset::builtin().text(Phase::FactExtraction)) < 400);
+        assert!(estimate(Promptset::builtin().text(Phase::FactExtraction)) < 600);
     }
 }

@@ -1,6 +1,6 @@
 //! Who is on the other end of the wire.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use axum::extract::ConnectInfo;
 use http::Extensions;
@@ -16,6 +16,14 @@ pub struct ClientAddress(pub IpAddr);
 pub struct ServerAddress(pub SocketAddr);
 
 impl ClientAddress {
+    /// What one subscriber has: an IPv4 address, or an IPv6 network of which every address is theirs.
+    pub fn subscriber(self) -> IpAddr {
+        match self.0 {
+            IpAddr::V4(_) => self.0,
+            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
+        }
+    }
+
     /// Walks `X-Forwarded-For` from the right past trusted proxies; an untrusted peer's header is ignored,
     /// because anybody can write one.
     pub(crate) fn of(headers: &HeaderMap, extensions: &Extensions, trusted: &[IpNet]) -> Self {
@@ -41,9 +49,62 @@ impl ClientAddress {
     }
 }
 
+/// Whether whoever sent the request sits at this machine and nothing said that it stands in between.
+pub fn is_local(headers: &HeaderMap, extensions: &Extensions) -> bool {
+    let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_canonical());
+    peer.is_some_and(|peer| peer.is_loopback()) && !FORWARDING.iter().any(|name| headers.contains_key(*name))
+}
+
+/// What proxies add to the requests of others.
+const FORWARDING: [&str; 7] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "cf-connecting-ip",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_peer_on_this_machine_without_a_proxy_is_local() {
+        for (peer, header, expected) in [
+            ("127.0.0.1", None, true),
+            ("127.8.8.8", None, true),
+            ("::1", None, true),
+            ("::ffff:127.0.0.1", None, true),
+            ("203.0.113.9", None, false),
+            ("10.0.0.1", None, false),
+            ("127.0.0.1", Some("x-forwarded-for"), false),
+            ("127.0.0.1", Some("forwarded"), false),
+            ("::1", Some("via"), false),
+            ("127.0.0.1", Some("x-request-id"), true),
+        ] {
+            let (mut extensions, mut headers) = (Extensions::new(), HeaderMap::new());
+            extensions.insert(ConnectInfo(SocketAddr::new(peer.parse().unwrap(), 1)));
+            if let Some(name) = header {
+                headers.insert(name, "127.0.0.1".parse().unwrap());
+            }
+            assert_eq!(is_local(&headers, &extensions), expected, "{peer} {header:?}");
+        }
+        assert!(!is_local(&HeaderMap::new(), &Extensions::new()), "one that nobody knows is not");
+    }
+
+    #[test]
+    fn a_subscriber_is_an_ipv4_address_or_an_ipv6_network() {
+        for (address, expected) in [
+            ("192.0.2.1", "192.0.2.1"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("2001:db8:1:2:ffff::", "2001:db8:1:2::"),
+        ] {
+            let found = ClientAddress(address.parse().unwrap()).subscriber();
+            assert_eq!(found, expected.parse::<IpAddr>().unwrap());
+        }
+    }
 
     #[test]
     fn forwarded_addresses_count_only_from_trusted_proxies() {

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::edge::Edge;
 use crate::problem::{Code, Problem};
+use crate::sending::hand_out;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -148,8 +149,8 @@ pub(crate) async fn observe<F: Future<Output = Response>>(
     );
     request.extensions_mut().insert(id.clone());
 
-    // The path without its query, where clients put things that are nobody else's business.
-    span.in_scope(|| tracing::trace!(path = request.uri().path(), "asked"));
+    // Not the path itself: clients put things there that are nobody else's business.
+    span.in_scope(|| tracing::trace!(path_bytes = request.uri().path().len(), "asked"));
     let started = Instant::now();
     // What a panic leaves half done belongs to the request and goes with it.
     let answer = AssertUnwindSafe(async { answer(request).await }).catch_unwind();
@@ -167,7 +168,7 @@ pub(crate) async fn observe<F: Future<Output = Response>>(
     }
     meters.count(&id, status, elapsed);
     write_headers(edge, &id, response.headers_mut());
-    response
+    hand_out(response)
 }
 
 /// Sets what a handler did not set itself; a handler may be stricter or, for a page, name its own policy.

@@ -20,6 +20,7 @@ const MAX_LIMIT: u32 = 200;
 /// A page of a list.
 #[derive(Serialize, ToSchema)]
 pub struct Page<T> {
+    /// The rows of this page.
     pub data: Vec<T>,
     /// Where the next page starts; null on the last one.
     #[schema(required = true)]
@@ -113,9 +114,10 @@ impl<S: Send + Sync> FromRequestParts<S> for PageRequest {
         let edge = Edge::of(parts)?;
         let (mut limit, mut cursor, mut filters) = (DEFAULT_LIMIT, None, Vec::new());
         for pair in parts.uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-            match pair.split_once('=').unwrap_or((pair, "")) {
-                ("limit", value) => limit = parse_limit(value)?,
-                ("cursor", value) => cursor = Some(value.to_owned()),
+            // As the edge has read it: a name may be written in more than one way.
+            match url::form_urlencoded::parse(pair.as_bytes()).next() {
+                Some((name, value)) if name == "limit" => limit = parse_limit(&value)?,
+                Some((name, value)) if name == "cursor" => cursor = Some(value.into_owned()),
                 _ => filters.push(pair),
             }
         }

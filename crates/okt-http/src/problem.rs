@@ -51,21 +51,27 @@ codes! {
         "Send `Authorization: Bearer …` with a live session token, access token or API key.";
     Forbidden = "forbidden", FORBIDDEN, "Permission missing",
         "Ask an administrator of the repository for the permission that `detail` names.";
+    RegistrationClosed = "registration_closed", FORBIDDEN, "Registration is closed",
+        "`detail` says who makes accounts on this installation; ask them for one or for an invitation.";
+    SetupCodeNeeded = "setup_code_needed", FORBIDDEN, "Setup code missing or wrong",
+        "Send the code that the service wrote to its log when it started as `setup_code`.";
     NotFound = "not_found", NOT_FOUND, "Not found",
         "Check the address; a repository you may not read answers like one that does not exist.";
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "Method not allowed",
         "Use one of the methods in the `Allow` header.";
     BodyTooSlow = "body_too_slow", REQUEST_TIMEOUT, "Body arrived too slowly",
-        "Send the request again; the whole body has to arrive within the read timeout.";
+        "Send the request again; the whole body has to arrive in time, and a file at 1 KiB a second at least.";
     AlreadyExists = "already_exists", CONFLICT, "Already exists",
         "Use the existing one or choose another name.";
     Conflict = "conflict", CONFLICT, "Not possible as things are",
         "Do what `detail` asks for first.";
     InUse = "in_use", CONFLICT, "Still in use",
         "`detail` says by how many, and what to do with them first.";
+    QuotaExceeded = "quota_exceeded", CONFLICT, "No more than this",
+        "`detail` says how much there is, how much there may be, and which setting says so. Delete some, or ask the operator.";
     IdempotencyInFlight = "idempotency_in_flight", CONFLICT, "Same request still running",
         "The first request with this Idempotency-Key has not finished; ask again after `Retry-After` seconds.";
-    IdempotencyLost = "idempotency_lost", CONFLICT, "Nobody knows what became of the first request",
+    IdempotencyLost = "idempotency_lost", CONFLICT, "Outcome of the first request unknown",
         "The process that ran it ended before it answered. Look whether it was done; if not, use a fresh Idempotency-Key.";
     TooLarge = "too_large", PAYLOAD_TOO_LARGE, "Body too large",
         "Send a smaller body; `detail` names the limit.";
@@ -89,8 +95,8 @@ codes! {
         "Ask the operator of this installation for the setting that `detail` names.";
     RepositoryMoving = "repository_moving", SERVICE_UNAVAILABLE, "Repository is being moved",
         "Nothing was done. Reading works meanwhile; try again after `Retry-After` seconds.";
-    StorageFull = "storage_full", INSUFFICIENT_STORAGE, "No room left for files",
-        "Nothing was kept. Tell the operator of this installation; the same request works once there is room.";
+    StorageFull = "storage_full", INSUFFICIENT_STORAGE, "File storage full",
+        "Nothing was kept. Tell the operator of this installation; the same request works once there is space.";
     Overloaded = "overloaded", SERVICE_UNAVAILABLE, "Too busy right now",
         "Nothing was done; try again after `Retry-After` seconds.";
     TimedOut = "timed_out", SERVICE_UNAVAILABLE, "Took too long",
@@ -131,6 +137,13 @@ impl Problem {
         Self::new(Code::TimedOut, format!("no answer within {} s", limit.as_secs_f32()))
     }
 
+    /// The same with another detail.
+    #[must_use]
+    pub fn saying(mut self, detail: impl Into<Cow<'static, str>>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
@@ -159,18 +172,33 @@ impl Problem {
     pub const fn code(&self) -> Code {
         self.code
     }
+
+    /// The fields that failed validation.
+    pub fn errors(&self) -> &[FieldError] {
+        &self.errors
+    }
 }
 
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
+/// Also of what becomes the one error type, such as an error of the database.
+impl<E: Into<Error>> From<E> for Problem {
+    fn from(error: E) -> Self {
+        Self::of(error.into())
+    }
+}
+
+impl Problem {
+    fn of(error: Error) -> Self {
         let detail = error.to_string();
         match error {
             Error::NotFound(_) => Self::new(Code::NotFound, detail),
             Error::AlreadyExists(_) => Self::new(Code::AlreadyExists, detail),
             Error::Conflict(_) => Self::new(Code::Conflict, detail),
             Error::InUse { .. } => Self::new(Code::InUse, detail),
+            Error::QuotaExceeded { .. } => Self::new(Code::QuotaExceeded, detail),
             Error::Unauthenticated(_) => Self::new(Code::Unauthenticated, detail),
             Error::Forbidden(_) => Self::new(Code::Forbidden, detail),
+            Error::RegistrationClosed(_) => Self::new(Code::RegistrationClosed, detail),
+            Error::SetupCodeNeeded(_) => Self::new(Code::SetupCodeNeeded, detail),
             Error::Invalid(errors) => Self { errors, ..Self::new(Code::Invalid, detail) },
             Error::Overloaded(_) => Self::new(Code::Overloaded, detail),
             Error::StorageFull => Self::new(Code::StorageFull, detail),
@@ -190,16 +218,22 @@ pub struct ProblemBody {
     /// Where this kind of problem is explained.
     #[schema(example = "/api/docs#problem-not_found")]
     r#type: String,
+    /// What `code` means, in words.
+    #[schema(example = "Not found")]
     title: &'static str,
-    #[schema(minimum = 400, maximum = 599)]
+    /// The HTTP status.
+    #[schema(example = 404, minimum = 400, maximum = 599)]
     status: u16,
     /// What happened this time, in words.
+    #[schema(example = "repository not found")]
     detail: String,
     /// Stable, for programs.
     #[schema(example = "not_found")]
     code: &'static str,
     /// Also in the `X-Request-Id` header and in our logs.
+    #[schema(example = "0195509d-4a40-7d11-9c55-1f2e3d4c5b6a")]
     request_id: String,
+    /// The fields that failed validation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     errors: Vec<FieldProblem>,
@@ -208,7 +242,11 @@ pub struct ProblemBody {
 /// One field that failed validation.
 #[derive(Serialize, ToSchema)]
 struct FieldProblem {
+    /// Its name, or the path to it.
+    #[schema(example = "email")]
     field: String,
+    /// What is wrong with it.
+    #[schema(example = "must be an e-mail address")]
     message: String,
 }
 

@@ -1,10 +1,8 @@
 //! Token buckets per key. Each process counts for itself: N processes behind a balancer let N times as much through.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroU32;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
@@ -28,9 +26,6 @@ pub(crate) struct Allowance {
     /// Seconds until the next request fits; 0 when one fits now.
     pub(crate) wait: u64,
 }
-
-/// Keys that have nothing left for a while.
-pub(crate) struct Exhausted<K>(Mutex<HashMap<K, (Instant, Allowance)>>);
 
 impl<K: Hash + Eq + Clone> Limit<K> {
     pub fn per_minute(limit: u32) -> Self {
@@ -77,38 +72,12 @@ impl<K: Hash + Eq + Clone> Limit<K> {
     }
 }
 
-impl<K> Default for Exhausted<K> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<K: Hash + Eq> Exhausted<K> {
-    pub(crate) fn add(&self, key: K, allowance: Allowance) {
-        let until = Instant::now() + Duration::from_secs(allowance.wait);
-        self.entries().insert(key, (until, allowance));
-    }
-
-    /// What is left of the wait of `key`, if anything.
-    pub(crate) fn wait(&self, key: &K) -> Option<Allowance> {
-        let entries = self.entries();
-        let (until, allowance) = entries.get(key)?;
-        let left = until.checked_duration_since(Instant::now())?;
-        Some(Allowance { wait: whole_seconds(left), ..*allowance })
-    }
-
-    pub(crate) fn forget_over(&self) {
-        let now = Instant::now();
-        self.entries().retain(|_, (until, _)| *until > now);
-    }
-
-    fn entries(&self) -> MutexGuard<'_, HashMap<K, (Instant, Allowance)>> {
-        // Nothing is half-done in the map when a thread panics.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Allowance {
+    /// The one of which less is left.
+    pub(crate) const fn tighter(self, other: Self) -> Self {
+        if other.remaining < self.remaining { other } else { self }
+    }
+
     pub(crate) fn write(self, headers: &mut HeaderMap) {
         headers.insert("ratelimit-limit", HeaderValue::from(self.limit));
         headers.insert("ratelimit-remaining", HeaderValue::from(self.remaining));

@@ -3,29 +3,36 @@
 //! A line is `.at(guard, route!(handler))`. Method, path and documentation come from the handler's
 //! `#[utoipa::path]`; the guard decides who gets through and is written into the document too.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, any, any_service};
 use futures_util::future::BoxFuture;
-use http::StatusCode;
 use http::request::Parts;
 use okt_model::Permission;
-use tower::Layer;
 use tower::util::BoxCloneSyncService;
+use tower::{Layer, Service};
 use tower_http::normalize_path::NormalizePathLayer;
-use utoipa::openapi::extensions::Extensions;
-use utoipa::openapi::path::{Operation, ParameterIn, Paths};
-use utoipa::openapi::response::ResponseBuilder;
-use utoipa::openapi::security::SecurityRequirement;
-use utoipa::openapi::{Content, OpenApi, Ref, RefOr};
+use utoipa::openapi::OpenApi;
 use utoipa_axum::router::UtoipaMethodRouter;
 
-use crate::edge::{Door, Edge, Guarded, Principal};
+use crate::admission::{Guarded, Policy, Transfer};
+use crate::describe::describe;
+use crate::edge::{Edge, Principal};
+use crate::examples;
+use crate::files::StaticFiles;
 use crate::observe::{Meters, observe};
 use crate::problem::{Code, Problem};
+use crate::query::Queries;
+
+/// How long a mounted service may send nothing of a stream: as long as any stream lives, because nothing is known of
+/// what it waits for.
+const MOUNTED_IDLE: Duration = Duration::from_mins(15);
 
 /// Who may pass a line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,14 +75,42 @@ pub trait Gate: Clone + Send + Sync + 'static {
 /// One line of the table, as data.
 #[derive(Clone, Debug)]
 pub struct Line {
-    pub method: http::Method,
+    /// None where every method is taken.
+    pub method: Option<http::Method>,
     pub path: String,
     pub guard: Guard,
+    /// Whether unknown query parameters are ignored instead of refused.
+    pub any_query: bool,
+    pub kind: LineKind,
+}
+
+/// What answers at a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    /// A handler, described in the document.
+    Handler,
+    /// A service that answers at and below its path, and is not described.
+    Service,
+    /// Static files at and below its path.
+    Files,
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let method = self.method.as_ref().map_or("any", http::Method::as_str);
+        write!(f, "{method} {} — {}", self.path, self.guard)?;
+        match self.kind {
+            LineKind::Service => f.write_str(", service"),
+            LineKind::Files => f.write_str(", files"),
+            LineKind::Handler if self.any_query => f.write_str(", any query"),
+            LineKind::Handler => Ok(()),
+        }
+    }
 }
 
 /// A table ready to be served: all lines behind all layers. Only a table can become one, so nothing can be served
 /// that has no guard.
-pub struct Served(pub(crate) BoxCloneSyncService<Request, Response, std::convert::Infallible>);
+pub struct Served(pub(crate) BoxCloneSyncService<Request, Response, Infallible>);
 
 pub struct Routes<S> {
     router: Router<S>,
@@ -94,40 +129,116 @@ impl<S: Gate> Routes<S> {
     /// Adds a line. There is no other way to serve anything, and this one asks for the guard.
     #[must_use]
     pub fn at(self, guard: Guard, route: UtoipaMethodRouter<S>) -> Self {
-        self.add(guard, false, route)
+        self.add(guard, Transfer::Plain, false, route)
+    }
+
+    /// As [`Self::at`], for what ignores unknown query parameters: OAuth's endpoints, which have to, and documents and
+    /// pages, which are not harmed by any.
+    #[must_use]
+    pub fn at_any_query(self, guard: Guard, route: UtoipaMethodRouter<S>) -> Self {
+        self.add(guard, Transfer::Plain, true, route)
     }
 
     /// As [`Self::at`], for a handler that reads the body itself, piece by piece, by [`crate::Upload`].
     #[must_use]
-    pub fn at_streaming(self, guard: Guard, route: UtoipaMethodRouter<S>) -> Self {
-        self.add(guard, true, route)
+    pub fn at_upload(self, guard: Guard, route: UtoipaMethodRouter<S>) -> Self {
+        self.add(guard, Transfer::Upload, false, route)
+    }
+
+    /// As [`Self::at`], for an answer that is made while it is read, however long that takes. It breaks off soon after
+    /// the caller has lost the right to read it.
+    #[must_use]
+    pub fn at_download(self, guard: Guard, route: UtoipaMethodRouter<S>) -> Self {
+        self.add(guard, Transfer::Download, false, route)
+    }
+
+    /// As [`Self::at_download`], for `text/event-stream`. How many streams a caller may have open is in
+    /// [`StreamRules`](crate::StreamRules); one that sends nothing for `idle` ends.
+    #[must_use]
+    pub fn at_stream(self, guard: Guard, idle: Duration, route: UtoipaMethodRouter<S>) -> Self {
+        self.add(guard, Transfer::Stream { idle }, false, route)
+    }
+
+    /// Adds a service that answers at `path` and below it, whatever the method. Its requests are admitted and its
+    /// answers sent as those of [`Self::at_stream`]; it sees the whole path, and in the extensions what the gate left
+    /// there.
+    #[must_use]
+    pub fn mount<T>(mut self, guard: Guard, path: &str, service: T) -> Self
+    where
+        T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
+        T::Response: IntoResponse + 'static,
+        T::Future: Send + 'static,
+    {
+        let (transfer, service) = (Transfer::Stream { idle: MOUNTED_IDLE }, any_service(service));
+        self.route(&format!("{path}/{{*rest}}"), guard, transfer, None, service.clone());
+        self.route(path, guard, transfer, None, service);
+        self.list(None, path, guard, LineKind::Service);
+        self
+    }
+
+    /// Adds files for everybody at `path` and below it; empty for the root. Where there is neither a file nor another
+    /// line, browsers get the entry page.
+    #[must_use]
+    pub fn files(mut self, path: &str, files: StaticFiles) -> Self {
+        let (files, prefix): (_, Arc<str>) = (Arc::new(files), path.into());
+        let at = if path.is_empty() { "/" } else { path };
+        let below = format!("{path}/{{*path}}");
+        for path in [at, &below] {
+            let (files, prefix) = (Arc::clone(&files), Arc::clone(&prefix));
+            let answer = move |request: Request| std::future::ready(files.answer(&prefix, &request));
+            self.route(path, Guard::Public, Transfer::Files, None, any(answer));
+        }
+        self.list(Some(http::Method::GET), at, Guard::Public, LineKind::Files);
+        self
+    }
+
+    fn add(
+        mut self,
+        guard: Guard,
+        transfer: Transfer,
+        any_query: bool,
+        (schemas, mut paths, methods): UtoipaMethodRouter<S>,
+    ) -> Self {
+        let any_query = any_query || guard == Guard::Probe;
+        let (path, queries) = describe(guard, any_query, &mut paths, &mut self.lines);
+        self.route(&path, guard, transfer, (!any_query).then_some(queries), methods);
+        self.openapi.paths.merge(paths);
+        self.openapi.components.get_or_insert_default().schemas.extend(schemas);
+        self
     }
 
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that may add a route, because it adds the guard"
     )]
-    fn add(
-        mut self,
+    fn route(
+        &mut self,
+        path: &str,
         guard: Guard,
-        streams: bool,
-        (schemas, mut paths, methods): UtoipaMethodRouter<S>,
-    ) -> Self {
-        let path = document(guard, &mut paths, &mut self.lines);
+        transfer: Transfer,
+        queries: Option<Queries>,
+        methods: MethodRouter<S>,
+    ) {
         let (edge, gate) = (Arc::clone(&self.edge), self.gate.clone());
-        let door = Door { edge, gate, guard, streams, meters: Meters::default() };
-        self.router = self.router.route(&path, methods.layer(Guarded(Arc::new(door))));
-        self.openapi.paths.merge(paths);
-        self.openapi.components.get_or_insert_default().schemas.extend(schemas);
-        self
+        let policy = Policy { edge, gate, guard, transfer, queries, meters: Meters::default() };
+        let router = std::mem::take(&mut self.router);
+        self.router = router.route(path, methods.layer(Guarded(Arc::new(policy))));
+    }
+
+    /// Records a line that no document describes.
+    fn list(&mut self, method: Option<http::Method>, path: &str, guard: Guard, kind: LineKind) {
+        self.lines.push(Line { method, path: path.to_owned(), guard, any_query: true, kind });
     }
 
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    pub const fn openapi(&self) -> &OpenApi {
-        &self.openapi
+    /// The document of all lines so far, with an example wherever one can be composed.
+    pub fn openapi(&self) -> OpenApi {
+        let mut document = self.openapi.clone();
+        examples::compose(&mut document);
+        document
     }
 
     /// Puts the layers around the table.
@@ -154,79 +265,4 @@ fn refusal(
         let answer = move |_| async move { Problem::new(code, detail).into_response() };
         Box::pin(async move { observe(&edge, &meters, request, answer).await })
     }
-}
-
-/// Completes the documentation of the line's operations and records them; returns the line's path.
-fn document(guard: Guard, paths: &mut Paths, lines: &mut Vec<Line>) -> String {
-    let mut found = None;
-    for (path, item) in &mut paths.paths {
-        let operations = [
-            (http::Method::GET, &mut item.get),
-            (http::Method::PUT, &mut item.put),
-            (http::Method::POST, &mut item.post),
-            (http::Method::DELETE, &mut item.delete),
-            (http::Method::PATCH, &mut item.patch),
-        ];
-        for (method, operation) in operations {
-            let Some(operation) = operation else { continue };
-            operation.operation_id = Some(operation_id(&method, path));
-            complete(guard, operation);
-            lines.push(Line { method, path: path.clone(), guard });
-        }
-        found = Some(path.clone());
-    }
-    found.expect("a handler with #[utoipa::path] has a path")
-}
-
-/// Unique, because method and path are: `get_users_userID`. A handler's own name is not: many are called `show`.
-fn operation_id(method: &http::Method, path: &str) -> String {
-    let words = path.trim_start_matches("/api/v1").split(|c: char| !c.is_ascii_alphanumeric());
-    let method = method.as_str().to_lowercase();
-    words.filter(|word| !word.is_empty()).fold(method, |id, word| format!("{id}_{word}"))
-}
-
-/// What the edge itself may answer, the same for every line with this guard and this kind of input.
-fn complete(guard: Guard, operation: &mut Operation) {
-    let mut codes = vec![Code::Malformed, Code::UriTooLong, Code::Internal, Code::TimedOut];
-    if guard != Guard::Probe {
-        codes.extend([Code::RateLimited, Code::Overloaded]);
-    }
-    match guard {
-        Guard::Probe | Guard::Public => {}
-        Guard::Authenticated => codes.push(Code::Unauthenticated),
-        Guard::Session => codes.extend([Code::Unauthenticated, Code::Forbidden]),
-        Guard::Needs(_) => codes.extend([Code::Unauthenticated, Code::Forbidden, Code::NotFound]),
-    }
-    if operation.request_body.is_some() {
-        codes.extend([Code::BodyTooSlow, Code::TooLarge, Code::UnsupportedMediaType, Code::Invalid]);
-    }
-    for parameter in operation.parameters.iter().flatten() {
-        let RefOr::T(parameter) = parameter else { continue };
-        codes.push(if parameter.parameter_in == ParameterIn::Path { Code::NotFound } else { Code::Invalid });
-    }
-    for code in codes {
-        let status = code.status().as_u16().to_string();
-        let told = operation.responses.responses.entry(status);
-        let told = told.or_insert_with(|| RefOr::T(problem_response(code.status())));
-        // A route with refusals in a form of its own is still refused by the edge in ours.
-        if let RefOr::T(told) = told {
-            let content = || RefOr::T(Content::new(Some(Ref::from_schema_name("Problem"))));
-            told.content.entry(PROBLEM_TYPE.to_owned()).or_insert_with(content);
-        }
-    }
-    let open = matches!(guard, Guard::Probe | Guard::Public);
-    operation.security = Some(if open { vec![] } else { vec![SecurityRequirement::new("bearer", [""; 0])] });
-    let extensions = operation.extensions.get_or_insert_with(Extensions::default);
-    extensions.insert("x-guard".to_owned(), guard.to_string().into());
-}
-
-const PROBLEM_TYPE: &str = "application/problem+json";
-
-/// A refusal with this status, for the document.
-pub fn problem_response(status: StatusCode) -> utoipa::openapi::Response {
-    let codes: Vec<_> = Code::ALL.iter().filter(|code| code.status() == status).map(|c| c.as_str()).collect();
-    ResponseBuilder::new()
-        .description(format!("Problem: {}", codes.join(", ")))
-        .content(PROBLEM_TYPE, Content::new(Some(Ref::from_schema_name("Problem"))))
-        .build()
 }

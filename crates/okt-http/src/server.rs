@@ -9,9 +9,10 @@ use std::time::Duration;
 use axum::extract::{ConnectInfo, Request};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -20,22 +21,24 @@ use tower::ServiceExt;
 use crate::address::ServerAddress;
 use crate::edge::Edge;
 use crate::routes::Served;
-use crate::threads::Threads;
+use crate::stall::{Streams, Watched};
+
+/// What the kernel keeps of what is written to a connection, and how much of it a stream of HTTP/2 may have. A larger one
+/// hides for longer whether the peer reads: a third of it has to be free before more is taken.
+const SEND_BUFFER: usize = 256 * 1024;
+const STREAM_BUFFER: usize = 64 * 1024;
 
 /// Serves until `stop` is cancelled, then drains: readiness refuses at once, requests are still taken for
 /// `server.drain_delay` so that balancers notice, then the listener closes, streams of events end and what runs may
-/// finish within `server.drain_timeout`. Connections live in `threads`, which its caller keeps for as long as anything of
-/// theirs may be used, such as a connection to PostgreSQL that was opened there.
-pub async fn serve(
-    listener: TcpListener,
-    service: Served,
-    edge: Arc<Edge>,
-    stop: CancellationToken,
-    threads: Arc<Threads>,
-) {
+/// finish within `server.drain_timeout`. What has not ends with the runtime.
+pub async fn serve(listener: TcpListener, service: Served, edge: Arc<Edge>, stop: CancellationToken) {
     let graceful = GracefulShutdown::new();
     let connections = Arc::new(Semaphore::new(edge.server.max_connections));
     let http = builder(&edge.server);
+    // Those that are accepted take it over.
+    if let Err(error) = SockRef::from(&listener).set_send_buffer_size(SEND_BUFFER) {
+        tracing::warn!(%error, "can't set the size of a send buffer");
+    }
     let drained = async {
         stop.cancelled().await;
         edge.start_draining();
@@ -54,14 +57,6 @@ pub async fn serve(
             () = &mut drained => break,
             accepted = accepted => accepted,
         };
-        // It was accepted in this runtime and will live in another.
-        let stream = match stream.into_std() {
-            Ok(stream) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "can't hand a connection over");
-                continue;
-            }
-        };
         let service = service.0.clone();
         let spoke = Arc::new(AtomicBool::new(false));
         let heard = Arc::clone(&spoke);
@@ -75,15 +70,11 @@ pub async fn serve(
             }
             service.clone().oneshot(request)
         });
-        let (http, watcher) = (http.clone(), graceful.watcher());
+        let stream = TokioIo::new(Watched::new(stream, edge.server.write_stall_timeout.duration()));
+        let connection = graceful.watch(http.serve_connection(stream, answer).into_owned());
         let silence = edge.server.header_timeout.duration();
-        threads.run(async move {
+        tokio::spawn(async move {
             let _permit = permit;
-            let stream = match TcpStream::from_std(stream) {
-                Ok(stream) => TokioIo::new(stream),
-                Err(error) => return tracing::warn!(%error, "can't serve a connection"),
-            };
-            let connection = watcher.watch(http.serve_connection(stream, answer).into_owned());
             // The library's own limit begins with the first line; until then a connection that says nothing would
             // hold its place for ever.
             let silent = async {
@@ -120,8 +111,8 @@ pub async fn serve(
     }
 }
 
-fn builder(server: &okt_config::Server) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+fn builder(server: &okt_config::Server) -> Builder<Streams> {
+    let mut builder = Builder::new(Streams { limit: server.write_stall_timeout.duration() });
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -131,6 +122,7 @@ fn builder(server: &okt_config::Server) -> Builder<TokioExecutor> {
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(100)
+        .max_send_buf_size(STREAM_BUFFER)
         .max_header_list_size(u32::try_from(server.limits.header_bytes).unwrap_or(u32::MAX))
         .keep_alive_interval(Duration::from_secs(20));
     builder

@@ -1,27 +1,34 @@
 //! Files that somebody sends as `multipart/form-data`, read piece by piece: none is ever whole in memory.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::header;
+use tokio::time::Instant;
 
 use crate::edge::Edge;
 use crate::problem::{Code, Problem};
+use crate::recheck::Recheck;
 
 /// Texts beside the file.
 const TEXT_LIMIT: usize = 16 * 1024;
 /// A form of ours has a handful of parts.
 const MOST_PARTS: usize = 20;
+/// Whoever sends less than this, for as long as we wait for them, takes a place from somebody who sends.
+const SLOWEST: u64 = 1024;
+const WINDOW: Duration = Duration::from_secs(30);
 
 /// A form with a file in it.
 pub struct Upload {
     parts: multer::Multipart<'static>,
     seen: usize,
     limit: u64,
-    idle: Duration,
+    pace: Pace,
+    recheck: Option<Recheck>,
 }
 
 /// One part of a form.
@@ -32,7 +39,23 @@ pub struct Part {
     pub content_type: Option<String>,
     field: multer::Field<'static>,
     limit: u64,
+    pace: Pace,
+}
+
+/// How fast a body comes. Only the time that we wait for it counts.
+#[derive(Clone)]
+struct Pace {
     idle: Duration,
+    /// Bytes so far.
+    arrived: Arc<AtomicU64>,
+    window: Arc<Mutex<Window>>,
+}
+
+#[derive(Default)]
+struct Window {
+    waited: Duration,
+    /// Bytes when it began.
+    from: u64,
 }
 
 impl<S: Send + Sync> FromRequest<S> for Upload {
@@ -54,33 +77,45 @@ impl<S: Send + Sync> FromRequest<S> for Upload {
         }
         let constraints = multer::Constraints::new()
             .size_limit(multer::SizeLimit::new().whole_stream(limit).for_field("title", TEXT_LIMIT as u64));
-        let stream = body.into_data_stream().map(|piece| piece.map_err(std::io::Error::other));
-        let idle = edge.server.read_timeout.duration();
+        let pace = Pace::new(edge.server.read_timeout.duration());
+        let arrived = Arc::clone(&pace.arrived);
+        let stream = body.into_data_stream().map(move |piece| {
+            let piece = piece.map_err(std::io::Error::other)?;
+            arrived.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            Ok::<_, std::io::Error>(piece)
+        });
+        let recheck = parts.extensions.get::<Recheck>().cloned();
         let parts = multer::Multipart::with_constraints(stream, boundary, constraints);
-        Ok(Self { parts, seen: 0, limit, idle })
+        Ok(Self { parts, seen: 0, limit, pace, recheck })
     }
 }
 
 impl Upload {
-    /// The next part; the one before has to be read or dropped.
+    /// The next part; the one before has to be read or dropped. `None` at the end of the form, for those who may still send
+    /// it: a form may take minutes, and nothing of it counts when the right to send it was lost meanwhile.
     pub async fn next(&mut self) -> Result<Option<Part>, Problem> {
         self.seen += 1;
         if self.seen > MOST_PARTS {
             return Err(Problem::new(Code::TooLarge, format!("the limit is {MOST_PARTS} parts")));
         }
-        let next = in_time(self.idle, self.parts.next_field()).await?;
-        let Some(field) = next.map_err(|error| refused(&error, self.limit))? else { return Ok(None) };
+        let next = self.pace.keep(self.parts.next_field()).await?;
+        let Some(field) = next.map_err(|error| refused(&error, self.limit))? else {
+            if let Some(recheck) = &self.recheck {
+                recheck.check().await?;
+            }
+            return Ok(None);
+        };
         let name = field.name().unwrap_or_default().to_owned();
         let file_name = field.file_name().map(plain_name).filter(|name| !name.is_empty());
         let content_type = field.content_type().map(ToString::to_string);
-        Ok(Some(Part { name, file_name, content_type, field, limit: self.limit, idle: self.idle }))
+        Ok(Some(Part { name, file_name, content_type, field, limit: self.limit, pace: self.pace.clone() }))
     }
 }
 
 impl Part {
     /// The next piece; `None` at the end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Problem> {
-        let piece = in_time(self.idle, self.field.chunk()).await?;
+        let piece = self.pace.keep(self.field.chunk()).await?;
         piece.map_err(|error| refused(&error, self.limit))
     }
 
@@ -98,9 +133,41 @@ impl Part {
     }
 }
 
-async fn in_time<T>(idle: Duration, next: impl Future<Output = T>) -> Result<T, Problem> {
-    let next = tokio::time::timeout(idle, next).await;
-    next.map_err(|_| Problem::new(Code::BodyTooSlow, "nothing more of the body arrived in time"))
+impl Pace {
+    fn new(idle: Duration) -> Self {
+        Self { idle, arrived: Arc::default(), window: Arc::default() }
+    }
+
+    /// Waits for what comes next, as long as it comes fast enough.
+    async fn keep<T>(&self, next: impl Future<Output = T>) -> Result<T, Problem> {
+        let too_slow = |detail| Err(Problem::new(Code::BodyTooSlow, detail));
+        let ends = Instant::now() + self.idle;
+        tokio::pin!(next);
+        loop {
+            let began = Instant::now();
+            let wait = WINDOW.saturating_sub(self.window().waited).min(ends - began);
+            let came = tokio::time::timeout(wait, &mut next).await;
+            let now = Instant::now();
+            let mut window = self.window();
+            window.waited += now - began;
+            match came {
+                Ok(came) => return Ok(came),
+                Err(_) if now >= ends => return too_slow("nothing more of the body arrived in time"),
+                Err(_) if window.waited >= WINDOW => {
+                    let arrived = self.arrived.load(Ordering::Relaxed);
+                    if arrived - window.from < SLOWEST * WINDOW.as_secs() {
+                        return too_slow("the body arrives at less than 1 KiB a second");
+                    }
+                    *window = Window { waited: Duration::ZERO, from: arrived };
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn window(&self) -> MutexGuard<'_, Window> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 fn refused(error: &multer::Error, limit: u64) -> Problem {

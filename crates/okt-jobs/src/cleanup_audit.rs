@@ -4,7 +4,8 @@ use okt_model::Payload;
 use okt_queue::{Finished, JobError, SystemContext};
 use serde::{Deserialize, Serialize};
 
-use crate::forget::{Old, forget};
+use crate::Tools;
+use crate::retention::{Expired, delete_expired};
 
 #[derive(Serialize, Deserialize)]
 pub struct CleanupAudit {}
@@ -13,7 +14,8 @@ impl Payload for CleanupAudit {
     const KIND: &'static str = "cleanup_audit";
 }
 
-pub(crate) async fn run(ctx: SystemContext, retention_days: u32) -> Result<Finished, JobError> {
-    let deleted = forget(ctx.databases(), Old::Audit { retention_days }).await?;
+pub(crate) async fn run(_: CleanupAudit, ctx: SystemContext, tools: Tools) -> Result<Finished, JobError> {
+    let retention_days = tools.config().audit.retention_days;
+    let deleted = delete_expired(ctx.databases(), Expired::Audit { retention_days }).await?;
     Ok(ctx.finish(Some(serde_json::json!({ "deleted": deleted }))))
 }

@@ -4,8 +4,10 @@
 
 use std::collections::HashSet;
 
-use okt_model::{CleanupFacts, EmbedFacts, EmbeddingSpace, FactId, Progress, RepositoryId, Result};
-use okt_queue::{Finished, JobContext, JobError};
+use okt_model::{
+    CleanupFacts, EmbedFacts, EmbeddingSpace, FactId, Payload, Progress, RepositoryId, Result, SourceId,
+};
+use okt_queue::{Finished, JobContext, JobError, active_sources};
 use okt_store::outbox::When;
 use okt_store::{Databases, fact_merges, fact_vectors};
 use okt_vectors::{Tenant, Vectors};
@@ -25,10 +27,12 @@ pub struct Reconciled {
     pub orphaned: u64,
     /// Facts without a vector, whether or not they are said to have one.
     pub missing: u64,
+    /// Facts without a vector that a job is about to give one to.
+    pub queued: u64,
 }
 
 pub(crate) async fn run(_: CleanupFacts, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
-    let Some((space, vectors)) = current(&ctx, &tools).await? else {
+    let Some((space, vectors)) = current(&tools).await? else {
         return ctx.begin().await?.commit(None).await;
     };
     ctx.progress(Progress { stage: "vectors".to_owned(), ..Progress::default() });
@@ -36,19 +40,22 @@ pub(crate) async fn run(_: CleanupFacts, ctx: JobContext, tools: Tools) -> Resul
     let done =
         reconcile(ctx.databases(), database, repository, &vectors, &space, true).await.map_err(or_wait)?;
     vectors.store().index(&Tenant::new(repository, database), &vectors.space(&space)).await?;
-    let mut effect = ctx.begin().await?;
-    let without = fact_vectors::list_missing(&mut effect, repository, None, space.no, 0, 1).await?;
-    let new = fact_merges::list_new(&mut effect, repository, None, 0, 1).await?;
-    if !without.is_empty() || !new.is_empty() {
-        effect.push(&EmbedFacts { source: None }, When::default()).await?;
+    // One that is under way does it, and two would pay for the same.
+    let under_way = active_sources(ctx.databases(), database, repository, EmbedFacts::KIND).await?;
+    let mut tx = ctx.begin().await?;
+    let without = fact_vectors::list_missing(&mut tx, repository, None, space.no, 0, 1).await?;
+    let new = fact_merges::list_new(&mut tx, repository, None, 0, 1).await?;
+    if (!without.is_empty() || !new.is_empty()) && !under_way.contains(&None) {
+        tx.push(&EmbedFacts { source: None }, When::default()).await?;
     }
     let output = serde_json::json!({
         "vectors": done.vectors, "orphaned": done.orphaned, "missing": done.missing,
     });
-    effect.commit(Some(output)).await
+    tx.commit(Some(output)).await
 }
 
-/// Compares both sides of a repository, and with `mend` removes what is orphaned and marks what is missing.
+/// Compares both sides of a repository, and with `mend` removes what is orphaned and marks what is missing. What a job is about
+/// to give a vector to is not missing.
 pub async fn reconcile(
     databases: &Databases,
     database: &str,
@@ -75,6 +82,7 @@ pub async fn reconcile(
             vectors.store().remove(&tenant, &place, &gone).await?;
         }
     }
+    let awaited = awaited(databases, database, repository, space).await?;
     let mut after = 0;
     loop {
         let mut tx = databases.begin_to_read(database, repository).await?;
@@ -83,7 +91,9 @@ pub async fn reconcile(
         tx.commit().await?;
         let Some(last) = facts.last() else { break };
         after = last.no;
-        found.missing += count(facts.len());
+        let queued = facts.iter().filter(|fact| awaited.has(fact.no)).count();
+        found.queued += count(queued);
+        found.missing += count(facts.len() - queued);
     }
     let mut after = 0;
     loop {
@@ -94,7 +104,8 @@ pub async fn reconcile(
         let Some(last) = facts.last() else { break };
         after = last.no;
         let ids: Vec<Uuid> = facts.iter().map(|fact| fact.id.uuid()).collect();
-        let there: HashSet<Uuid> = vectors.store().there(&tenant, &place, &ids).await?.into_iter().collect();
+        let there: HashSet<Uuid> =
+            vectors.store().existing(&tenant, &place, &ids).await?.into_iter().collect();
         let missing: Vec<i64> =
             facts.iter().filter(|fact| !there.contains(&fact.id.uuid())).map(|fact| fact.no).collect();
         found.missing += count(missing.len());
@@ -105,6 +116,46 @@ pub async fn reconcile(
         }
     }
     Ok(found)
+}
+
+/// Facts that a job is about to give a vector to.
+enum Awaited {
+    All,
+    These(HashSet<i64>),
+}
+
+impl Awaited {
+    fn has(&self, fact: i64) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(facts) => facts.contains(&fact),
+        }
+    }
+}
+
+async fn awaited(
+    databases: &Databases,
+    database: &str,
+    repository: RepositoryId,
+    space: &EmbeddingSpace,
+) -> Result<Awaited> {
+    let mut facts = HashSet::new();
+    for source in active_sources(databases, database, repository, EmbedFacts::KIND).await? {
+        let Some(source) = source else { return Ok(Awaited::All) };
+        let mut after = 0;
+        loop {
+            let mut tx = databases.begin_to_read(database, repository).await?;
+            let source = Some(SourceId::from(source));
+            let page =
+                fact_vectors::list_missing(&mut tx, repository, source, space.no, after, i64::from(PAGE))
+                    .await?;
+            tx.commit().await?;
+            let Some(last) = page.last() else { break };
+            after = last.no;
+            facts.extend(page.iter().map(|fact| fact.no));
+        }
+    }
+    Ok(Awaited::These(facts))
 }
 
 fn count(number: usize) -> u64 {

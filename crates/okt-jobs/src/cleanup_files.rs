@@ -3,13 +3,14 @@
 //!
 //! A file is written before its row, so only one that has been there for longer than any job or request lasts is a stray.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt as _;
-use okt_model::{Payload, Progress, RepositoryId, Result, SourceFile};
+use okt_model::{Payload, Progress, RepositoryId, Result, SourceFile, SourceId};
 use okt_queue::{Finished, JobError, SystemContext};
-use okt_store::{Blobs, Databases, repositories, sources};
+use okt_store::{Blobs, Databases, repositories, sources, user_usage};
 use serde::{Deserialize, Serialize};
 
 use crate::Tools;
@@ -24,6 +25,7 @@ pub struct CleanupFiles {}
 
 impl Payload for CleanupFiles {
     const KIND: &'static str = "cleanup_files";
+    const INTERNAL: bool = true;
 
     fn unique_key(&self) -> Option<String> {
         Some(String::new())
@@ -47,7 +49,7 @@ pub async fn cleanup_files(
 ) -> Result<u64> {
     let mut conn = databases.acquire_system().await?;
     let now = repositories::now(&mut conn).await?;
-    conn.done();
+    drop(conn);
     let mut removed = blobs.remove_abandoned(age, now).await? as u64;
     for repository in blobs.repositories().await? {
         let mut listed = blobs.list(repository);
@@ -64,7 +66,16 @@ pub async fn cleanup_files(
             if batch.is_empty() {
                 break;
             }
-            removed += remove_strays(databases, blobs, repository, &batch).await?;
+            match remove_strays(databases, blobs, repository, &batch).await {
+                Ok(count) => removed += count,
+                // Its database does not answer, so nobody can tell what is a stray; the others' are looked for all the same.
+                Err(error) if error.retryable() => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(repository.id = %repository, error, "failed to look for unreferenced files of a repository; will retry at the next run");
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
             progress(removed);
         }
     }
@@ -78,20 +89,29 @@ async fn remove_strays(
     files: &[SourceFile],
 ) -> Result<u64> {
     let mut conn = databases.acquire_system().await?;
-    let home = repositories::find(&mut conn, repository).await?.map(|found| found.database);
+    let database = repositories::find(&mut conn, repository).await?.map(|found| found.database);
     let deleted = repositories::was_deleted(&mut conn, repository).await?;
-    conn.done();
-    let wanted = match home {
-        Some(home) => {
-            let mut tx = databases.begin_to_read(&home, repository).await?;
+    drop(conn);
+    let ids: BTreeSet<SourceId> = files.iter().map(|file| file.source).collect();
+    let ids: Vec<SourceId> = ids.into_iter().collect();
+    let (wanted, there) = match database {
+        Some(database) => {
+            let mut tx = databases.begin_to_read(&database, repository).await?;
             let wanted = sources::list_wanted(&mut tx, repository, files).await?;
+            let there = sources::list_there(&mut tx, repository, &ids).await?;
             tx.commit().await?;
-            wanted
+            (wanted, there)
         }
-        None if deleted => Vec::new(),
+        None if deleted => (Vec::new(), Vec::new()),
         // Another installation's, or this one was told of the wrong database: nobody's to remove.
         None => return Ok(0),
     };
+    let gone: Vec<SourceId> = ids.into_iter().filter(|id| !there.contains(id)).collect();
+    if !gone.is_empty() {
+        // Whoever uploaded them has that room again.
+        let mut conn = databases.acquire_system().await?;
+        user_usage::delete_uploads(&mut conn, repository, &gone).await?;
+    }
     let strays: Vec<SourceFile> = files.iter().filter(|file| !wanted.contains(file)).copied().collect();
     blobs.remove(&strays).await?;
     Ok(strays.len() as u64)

@@ -3,21 +3,22 @@
 //! A vector goes into the store as soon as it is made, and a run that finds it there does not ask for it again: nobody pays
 //! twice for one, whenever a process dies.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use okt_ai::{BUDGET_RETRY, Embedder, SubjectBudget, Vectors, waiting_for_budget};
 use okt_model::{
-    Cost, DeduplicateFacts, EmbedFacts, EmbeddingSpace, Error, Progress, Result, TextOfFact, Waiting,
+    BudgetOf, Cost, DeduplicateFacts, EmbedFacts, EmbeddingSpace, Error, Money, Operation, Progress,
+    RepositoryId, Result, SourceId, SpaceKind, TextOfFact, Waiting,
 };
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::outbox::When;
-use okt_store::{fact_merges, fact_vectors};
+use okt_store::{Tx, fact_merges, fact_vectors, sources};
 use okt_vectors::{Point, Tenant};
 use uuid::Uuid;
 
 use crate::Tools;
-use crate::embedding::{Embedder, Vectors};
-use crate::spaces;
+use crate::tools::{billing, or_retry};
 
 const STORE_AWAY: Duration = Duration::from_secs(10);
 /// How long vectors that were paid for wait for a store to take them.
@@ -31,91 +32,163 @@ const WAITS: [Duration; 6] = [
 ];
 
 pub(crate) async fn run(payload: EmbedFacts, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
-    let Some((space, vectors)) = current(&ctx, &tools).await? else { return settle(&ctx, payload).await };
-    let (mut after, mut done, mut usd) = (0, 0_u64, 0.0);
-    let tenant = (ctx.repository(), ctx.database());
-    let embedder = Embedder::new(&tools, ctx.databases(), tenant, payload.source, ctx.id(), &space)?;
+    let Some((space, vectors)) = current(&tools).await? else { return settle(&ctx, payload).await };
+    let (mut after, mut done, mut usd) = (0, 0_u64, Money::ZERO);
+    let billing = billing(&ctx, payload.source);
+    let limit = max_cost(&ctx, payload.source).await?;
+    let budget = SubjectBudget::open(tools.ai(), &billing, limit).await?;
+    let embedder = Embedder::new(tools.ai(), billing, budget, Operation::FactEmbedding, &space)?;
     // It may have been away when the service started, or been dropped since.
     vectors.store().prepare(&vectors.space(&space), false).await.map_err(or_wait)?;
     let batch = i64::from(tools.config().providers.ai.embed_batch_size.max(1));
     loop {
-        let mut tx = ctx.step().await?;
+        let mut tx = ctx.checkpoint().await?;
         let facts =
             fact_vectors::list_missing(&mut tx, ctx.repository(), payload.source, space.no, after, batch)
                 .await?;
         tx.commit().await?;
         let Some(last) = facts.last() else { break };
         after = last.no;
-        still(&ctx, &tools, &space).await?;
-        let Some(cost) = fill(&embedder, &vectors, &space, &facts).await? else {
-            return settle(&ctx, payload).await;
+        still(&tools, &space).await?;
+        let filled = match fill(&embedder, &vectors, &space, &facts).await? {
+            Filled::For(filled) => filled,
+            Filled::OverMaxCost => return settle(&ctx, payload).await,
+            Filled::OverBudget(budget) => {
+                ctx.progress(waiting_for_budget("vectors", done, budget));
+                return Err(JobError::Waits { why: Waiting::Budget, delay: BUDGET_RETRY });
+            }
         };
-        usd += cost.usd;
-        ctx.spent(cost);
-        let numbers: Vec<i64> = facts.iter().map(|fact| fact.no).collect();
-        let mut tx = ctx.step().await?;
-        fact_vectors::mark(&mut tx, ctx.repository(), &numbers, Some(space.no)).await?;
+        usd += filled.cost.usd;
+        ctx.spent(filled.cost);
+        let mut tx = ctx.checkpoint().await?;
+        filled.mark(&mut tx, ctx.repository(), &space).await?;
         tx.commit().await?;
         done += u64::try_from(facts.len()).unwrap_or(0);
         ctx.progress(Progress { stage: "vectors".to_owned(), done, total: None, message: None });
     }
     // Before they are compared with all others.
-    vectors.store().index(&embedder.tenant(), &vectors.space(&space)).await.map_err(or_wait)?;
-    let mut effect = ctx.begin().await?;
-    effect.push(&DeduplicateFacts { source: payload.source }, When::default()).await?;
-    effect.commit(Some(serde_json::json!({ "facts": done, "model": space.model, "usd": usd }))).await
+    vectors.store().index(&tenant(&embedder), &vectors.space(&space)).await.map_err(or_wait)?;
+    let mut tx = ctx.begin().await?;
+    tx.push(&DeduplicateFacts { source: payload.source }, When::default()).await?;
+    tx.commit(Some(serde_json::json!({ "facts": done, "model": space.model, "usd": usd }))).await
+}
+
+/// The most that may be spent on the source.
+pub(crate) async fn max_cost(ctx: &JobContext, source: Option<SourceId>) -> Result<Option<Money>, JobError> {
+    let Some(source) = source else { return Ok(None) };
+    let mut tx = ctx.read().await?;
+    let found = sources::find(&mut tx, ctx.repository(), source).await?;
+    tx.commit().await?;
+    Ok(found.and_then(|source| source.max_cost_usd))
+}
+
+fn tenant(embedder: &Embedder) -> Tenant {
+    let billing = embedder.billing();
+    Tenant::new(billing.repository, &billing.database)
 }
 
 /// The vectors that are searched, and where they are; `None` where there are to be none.
-pub(crate) async fn current(
-    ctx: &JobContext,
-    tools: &Tools,
-) -> Result<Option<(EmbeddingSpace, okt_vectors::Vectors)>> {
+pub(crate) async fn current(tools: &Tools) -> Result<Option<(EmbeddingSpace, okt_vectors::Vectors)>> {
     let Some(vectors) = tools.vectors() else { return Ok(None) };
-    let space = spaces::current(ctx.databases()).await?;
+    let space = tools.ai().current_space(SpaceKind::Facts).await?;
     Ok(space.map(|space| (space, vectors.clone())))
 }
 
 /// Whether these are still the vectors that are searched; where they are not, the job begins anew.
-pub(crate) async fn still(ctx: &JobContext, tools: &Tools, space: &EmbeddingSpace) -> Result<(), JobError> {
-    match current(ctx, tools).await? {
+pub(crate) async fn still(tools: &Tools, space: &EmbeddingSpace) -> Result<(), JobError> {
+    match current(tools).await? {
         Some((now, _)) if now.no == space.no => Ok(()),
         _ => Err(JobError::Waits { why: Waiting::Dependency, delay: Duration::from_secs(1) }),
     }
 }
 
-/// Sees that facts have a vector in a space, and says what it cost; `None` when it could cost more than it may.
+/// What became of facts that need a vector.
+pub(crate) enum Filled {
+    For(Embedded),
+    /// It could cost more than may be spent on the source.
+    OverMaxCost,
+    OverBudget(BudgetOf),
+}
+
+/// Facts that were to get a vector, by their numbers.
+pub(crate) struct Embedded {
+    /// Those that have one now.
+    pub numbers: Vec<i64>,
+    /// Those for which the model gave none that can be used.
+    pub without: Vec<i64>,
+    pub cost: Cost,
+}
+
+impl Embedded {
+    /// Writes it down; returns how many have one now.
+    pub(crate) async fn mark(
+        &self,
+        tx: &mut Tx,
+        repository: RepositoryId,
+        space: &EmbeddingSpace,
+    ) -> Result<u64> {
+        let made = fact_vectors::mark(tx, repository, &self.numbers, Some(space.no)).await?;
+        fact_vectors::mark_without(tx, repository, &self.without, space.no).await?;
+        // They can't be compared, so they stand as they are.
+        fact_merges::settle(tx, repository, &self.without).await?;
+        Ok(made)
+    }
+}
+
+/// Sees that facts have a vector in a space, and says what it cost.
 pub(crate) async fn fill(
     embedder: &Embedder,
     vectors: &okt_vectors::Vectors,
     space: &EmbeddingSpace,
     facts: &[TextOfFact],
-) -> Result<Option<Cost>, JobError> {
-    let (tenant, place) = (embedder.tenant(), vectors.space(space));
+) -> Result<Filled, JobError> {
+    let numbers: HashMap<Uuid, i64> = facts.iter().map(|fact| (fact.id.uuid(), fact.no)).collect();
+    let (tenant, place) = (tenant(embedder), vectors.space(space));
     let mut texts: HashMap<Uuid, &str> =
         facts.iter().map(|fact| (fact.id.uuid(), fact.text.as_str())).collect();
     let ids: Vec<Uuid> = texts.keys().copied().collect();
-    for there in vectors.store().there(&tenant, &place, &ids).await.map_err(or_wait)? {
+    for there in vectors.store().existing(&tenant, &place, &ids).await.map_err(or_wait)? {
         texts.remove(&there);
     }
     if texts.is_empty() {
-        return Ok(Some(Cost::default()));
+        let numbers = numbers.into_values().collect();
+        return Ok(Filled::For(Embedded { numbers, without: Vec::new(), cost: Cost::default() }));
     }
     let (ids, texts): (Vec<Uuid>, Vec<String>) =
         texts.into_iter().map(|(id, text)| (id, text.to_owned())).unzip();
     let (embedder, vectors) = (embedder.clone(), vectors.clone());
     // A task of its own: what was asked is paid for, so it is kept even when the job is stopped.
     let made = tokio::spawn(async move {
-        let (made, cost) = match embedder.embed(&texts).await? {
-            Vectors::Made(made, cost) => (made, cost),
-            Vectors::TooDear => return Ok(None),
+        let (made, cost) = match embedder.embed(texts).await.map_err(or_retry)? {
+            Vectors::Embedded(made, cost) => (made, cost),
+            Vectors::OverMaxCost => return Ok(Filled::OverMaxCost),
+            Vectors::OverBudget(budget) => return Ok(Filled::OverBudget(budget)),
         };
         if made.len() != ids.len() {
-            return Err(Error::internal("a text has no vector, or two").into());
+            return Err(Error::internal(format!(
+                "{} returned {} vectors for {} texts",
+                embedder.model(),
+                made.len(),
+                ids.len()
+            ))
+            .into());
         }
-        let points: Vec<Point> = ids.into_iter().zip(made).map(|(id, vector)| Point { id, vector }).collect();
+        let points = ids.into_iter().zip(made).map(|(id, vector)| Point { id, vector });
+        // One without a direction would keep all others out of the store.
+        let (points, useless): (Vec<Point>, Vec<Point>) =
+            points.partition(|point| okt_vectors::Space::has_direction(&point.vector));
+        for point in &useless {
+            tracing::warn!(
+                fact.id = %point.id, model = embedder.model(),
+                "the embedding model returned an unusable vector (all zeros, or not finite); the fact is stored without \
+                 one and is not compared with others"
+            );
+        }
         keep(&vectors, &tenant, &place, &points).await?;
-        Ok(Some(cost))
+        let useless: HashSet<Uuid> = useless.into_iter().map(|point| point.id).collect();
+        let (without, with): (Vec<_>, Vec<_>) = numbers.into_iter().partition(|(id, _)| useless.contains(id));
+        let numbers = |facts: Vec<(Uuid, i64)>| facts.into_iter().map(|(_, no)| no).collect();
+        Ok(Filled::For(Embedded { numbers: numbers(with), without: numbers(without), cost }))
     });
     made.await.map_err(Error::internal)?
 }
@@ -148,13 +221,13 @@ pub(crate) fn or_wait(error: Error) -> JobError {
 /// Without vectors nothing can be compared, and the facts stand as they are.
 async fn settle(ctx: &JobContext, payload: EmbedFacts) -> Result<Finished, JobError> {
     let mut after = 0;
-    let mut effect = ctx.begin().await?;
+    let mut tx = ctx.begin().await?;
     loop {
-        let new = fact_merges::list_new(&mut effect, ctx.repository(), payload.source, after, 1_000).await?;
+        let new = fact_merges::list_new(&mut tx, ctx.repository(), payload.source, after, 1_000).await?;
         let Some(last) = new.last() else { break };
         after = last.no;
         let numbers: Vec<i64> = new.iter().map(|fact| fact.no).collect();
-        fact_merges::settle(&mut effect, ctx.repository(), &numbers).await?;
+        fact_merges::settle(&mut tx, ctx.repository(), &numbers).await?;
     }
-    effect.commit(Some(serde_json::json!({ "facts": 0 }))).await
+    tx.commit(Some(serde_json::json!({ "facts": 0 }))).await
 }

@@ -5,7 +5,6 @@
 //! connection, and ends with the one transaction of its effect (`okt_queue::JobContext::begin`). It may run twice, so it
 //! looks at how things are instead of relying on how they were.
 
-mod asking;
 mod cleanup_audit;
 mod cleanup_expired;
 mod cleanup_facts;
@@ -13,11 +12,11 @@ mod cleanup_files;
 mod cleanup_repository;
 mod deduplicate_facts;
 mod embed_facts;
-mod embedding;
-mod forget;
-mod ledger;
 mod migrate_context;
 mod parsing;
+pub mod recheck;
+mod refill_vectors;
+mod retention;
 mod retrieve_source;
 mod settle_sources;
 mod source_decomposition;
@@ -26,7 +25,6 @@ mod tools;
 
 use std::time::Duration;
 
-use okt_config::Config;
 use okt_model::{Error, Result};
 use okt_queue::{Kinds, Periodic};
 
@@ -34,29 +32,35 @@ pub use cleanup_audit::CleanupAudit;
 pub use cleanup_expired::CleanupExpired;
 pub use cleanup_facts::Reconciled;
 pub use cleanup_files::{CleanupFiles, cleanup_files};
-pub use forget::{Old, forget};
-pub use parsing::Parser;
+pub use parsing::{Ocr, Parser, ParserState};
+pub use retention::{Expired, delete_expired};
 pub use settle_sources::SettleSources;
 pub use tools::Tools;
 
 /// Every kind of job, with what it does.
-pub fn kinds(config: &Config, tools: &Tools) -> Kinds {
-    let retention_days = config.audit.retention_days;
-    let (files, repository) = (tools.clone(), tools.clone());
-    let (retrieval, decomposition) = (tools.clone(), tools.clone());
-    let (embedding, comparison, tidying) = (tools.clone(), tools.clone(), tools.clone());
+pub fn kinds(tools: &Tools) -> Kinds {
     Kinds::default()
-        .system(move |_: CleanupAudit, ctx| cleanup_audit::run(ctx, retention_days))
-        .system(|_: CleanupExpired, ctx| cleanup_expired::run(ctx))
-        .system(move |payload, ctx| cleanup_files::run(payload, ctx, files.clone()))
-        .system(move |payload, ctx| cleanup_repository::run(payload, ctx, repository.clone()))
+        .system(with(tools, cleanup_audit::run))
+        .system(with(tools, cleanup_expired::run))
+        .system(with(tools, cleanup_files::run))
+        .system(with(tools, cleanup_repository::run))
+        .system(refill_vectors::run)
         .system(settle_sources::run)
-        .repository(move |payload, ctx| cleanup_facts::run(payload, ctx, tidying.clone()))
-        .repository(move |payload, ctx| deduplicate_facts::run(payload, ctx, comparison.clone()))
-        .repository(move |payload, ctx| embed_facts::run(payload, ctx, embedding.clone()))
+        .repository(with(tools, cleanup_facts::run))
+        .repository(with(tools, deduplicate_facts::run))
+        .repository(with(tools, embed_facts::run))
         .repository(migrate_context::run)
-        .repository(move |payload, ctx| retrieve_source::run(payload, ctx, retrieval.clone()))
-        .repository(move |payload, ctx| source_decomposition::run(payload, ctx, decomposition.clone()))
+        .repository(with(tools, retrieve_source::run))
+        .repository(with(tools, source_decomposition::run))
+}
+
+/// What a job does, with the tools that it needs.
+fn with<P, C, R, F>(tools: &Tools, run: F) -> impl Fn(P, C) -> R + use<P, C, R, F>
+where
+    F: Fn(P, C, Tools) -> R,
+{
+    let tools = tools.clone();
+    move |payload, ctx| run(payload, ctx, tools.clone())
 }
 
 /// What comes back by itself.

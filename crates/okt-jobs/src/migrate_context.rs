@@ -14,11 +14,11 @@ pub(crate) async fn run(payload: MigrateContext, ctx: JobContext) -> Result<Fini
     let MigrateContext { source, target } = payload;
     let repository = ctx.repository();
     let mut total = Emptied::default();
-    let mut tx = ctx.look().await?;
+    let mut tx = ctx.read().await?;
     let size = contexts::size(&mut tx, repository, source).await?.map(u64::try_from).and_then(Result::ok);
     tx.commit().await?;
     loop {
-        let mut tx = ctx.step().await?;
+        let mut tx = ctx.checkpoint().await?;
         let emptied = concepts::empty(&mut tx, repository, source, target, STEP).await?;
         tx.commit().await?;
         if emptied == Emptied::default() {
@@ -33,9 +33,11 @@ pub(crate) async fn run(payload: MigrateContext, ctx: JobContext) -> Result<Fini
             message: None,
         });
     }
-    let mut effect = ctx.begin().await?;
-    if !contexts::delete(&mut effect, repository, source).await? {
-        return Err(Error::Overloaded("concepts were filed under it meanwhile").into());
+    let mut tx = ctx.begin().await?;
+    if !contexts::delete(&mut tx, repository, source).await? {
+        return Err(
+            Error::Overloaded("concepts were added to the context while it was being migrated").into()
+        );
     }
-    effect.commit(Some(serde_json::json!({ "moved": total.moved, "merged": total.merged }))).await
+    tx.commit(Some(serde_json::json!({ "moved": total.moved, "merged": total.merged }))).await
 }

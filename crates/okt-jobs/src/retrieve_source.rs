@@ -4,7 +4,7 @@
 //! Files are written before the rows that speak of them. What a run has written and no row speaks of is removed at its end;
 //! what a run that died has left is found by `cleanup_files`.
 
-mod keeper;
+mod source_writer;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use okt_store::sources::{self, Fetched};
 use okt_store::{host_providers, repository_settings, source_images, source_texts};
 use url::Url;
 
-use self::keeper::{Keeper, Taken, text_of};
+use self::source_writer::{Accepted, SourceWriter, text_of};
 use crate::Tools;
 
 /// Runs of the job after which a source that could not be had is given up.
@@ -36,7 +36,7 @@ pub(crate) async fn run(
     tools: Tools,
 ) -> Result<Finished, JobError> {
     let id = payload.source;
-    let mut tx = ctx.step().await?;
+    let mut tx = ctx.checkpoint().await?;
     let ours = sources::mark(&mut tx, ctx.repository(), id, ctx.id(), SourceStatus::Fetching).await?;
     let source = sources::find(&mut tx, ctx.repository(), id).await?;
     tx.commit().await?;
@@ -45,24 +45,24 @@ pub(crate) async fn run(
         return ctx.begin().await?.commit(None).await;
     };
     // A registry that knows the source is to be asked here, before anybody is bothered for it.
-    let mut keeper = Keeper::new(&tools, &ctx, id);
+    let mut writer = SourceWriter::new(&tools, &ctx, id);
     let ended = if source.body.is_some() {
-        keeper.read_stored(&source).await.map(|failed| (Vec::new(), failed))
+        writer.read_stored(&source).await.map(|failed| (Vec::new(), failed))
     } else {
-        let fetched = fetch(&tools, &ctx, &source, &mut keeper).await;
+        let fetched = fetch(&tools, &ctx, &source, &mut writer).await;
         // Not for what somebody brought along: nobody outside needs to hear that it is being read.
-        keeper.fetch_images().await?;
+        writer.fetch_images().await?;
         fetched
     };
     let ended = match ended {
-        Ok((attempts, None)) => settle(&ctx, &source, &mut keeper, attempts).await,
-        Ok((attempts, Some(failed))) => give_up(&ctx, &source, &mut keeper, attempts, failed).await,
+        Ok((attempts, None)) => settle(&ctx, &source, &mut writer, attempts).await,
+        Ok((attempts, Some(failed))) => give_up(&ctx, &source, attempts, failed).await,
         Err(error) => Err(error.into()),
     };
-    // Another run of the same job may have written files of the same names, and be the one whose effect it is: only who
-    // knows what became of the source knows which files are nobody's. The rest is for the sweep.
-    if keeper.settled {
-        keeper.tidy().await;
+    // Another run of the same job may have written files of the same names, and be the one whose effect it is, also after this
+    // one has given up: only who had the effect knows which files are nobody's. The rest is for the sweep.
+    if writer.committed {
+        writer.delete_unused().await;
     }
     ended
 }
@@ -85,12 +85,10 @@ async fn fetch(
     tools: &Tools,
     ctx: &JobContext,
     source: &Source,
-    keeper: &mut Keeper<'_>,
+    writer: &mut SourceWriter<'_>,
 ) -> Result<(Vec<FetchAttempt>, Option<Failed>)> {
     let Some((_, resolver)) = tools.web() else {
-        return Err(Error::NotConfigured(
-            "nothing can be fetched: the certificates of authorities are missing",
-        ));
+        return Err(Error::NotConfigured("nothing can be fetched: no root CA certificates are installed"));
     };
     let Ok(url) = Url::parse(&source.url) else {
         let failure = SourceFailure::new(SourceStage::Fetch, "malformed", "its address can't be read", false);
@@ -105,7 +103,7 @@ async fn fetch(
         url,
     };
     ctx.progress(Progress { stage: "fetch".to_owned(), ..Progress::default() });
-    let resolution = resolver.resolve(&wanted, keeper).await?;
+    let resolution = resolver.resolve(&wanted, writer).await?;
     remember(ctx, &resolution.attempts).await;
     let attempts: Vec<FetchAttempt> = resolution.attempts.iter().map(told).collect();
     let failed = match resolution.end {
@@ -124,7 +122,6 @@ async fn fetch(
 async fn enabled(ctx: &JobContext) -> Result<BTreeSet<Provider>> {
     let mut conn = ctx.databases().acquire_system().await?;
     let settings = repository_settings::find(&mut conn, ctx.repository()).await?;
-    conn.done();
     let named = settings.map(|settings| settings.resolution).unwrap_or_default();
     Ok(Provider::ALL
         .iter()
@@ -137,10 +134,10 @@ async fn enabled(ctx: &JobContext) -> Result<BTreeSet<Provider>> {
 async fn skipped(tools: &Tools, ctx: &JobContext, host: &str) -> Result<BTreeSet<Provider>> {
     let mut conn = ctx.databases().acquire_system().await?;
     let records = host_providers::list(&mut conn, ctx.repository(), host).await?;
-    conn.done();
     let settings = &tools.config().providers.resolution.auto_skip;
     let skipped = records.iter().filter(|record| {
-        auto_skip::judge(settings, record.attempts, record.failures, record.since_last_failure).is_some()
+        auto_skip::skipped_for(settings, record.attempts, record.failures, record.since_last_failure)
+            .is_some()
     });
     Ok(skipped.filter_map(|record| provider(&record.provider)).collect())
 }
@@ -160,11 +157,10 @@ async fn remember(ctx: &JobContext, attempts: &[Attempt]) {
         for ((host, provider), (attempts, failures)) in counts {
             host_providers::add(&mut conn, ctx.repository(), &host, provider, attempts, failures).await?;
         }
-        conn.done();
         Ok::<_, Error>(())
     };
     if let Err(error) = added.await {
-        tracing::debug!(error = &error as &dyn std::error::Error, "attempts were not counted");
+        tracing::debug!(error = &error as &dyn std::error::Error, "failed to count fetch attempts");
     }
 }
 
@@ -194,14 +190,14 @@ fn story(source: &Source, attempts: Vec<FetchAttempt>) -> Vec<FetchAttempt> {
 async fn settle(
     ctx: &JobContext,
     source: &Source,
-    keeper: &mut Keeper<'_>,
+    writer: &mut SourceWriter<'_>,
     attempts: Vec<FetchAttempt>,
 ) -> Result<Finished, JobError> {
-    let Some(taken) = keeper.best.take() else {
-        return Err(Error::internal("a source was taken and is not there").into());
+    let Some(taken) = writer.best.take() else {
+        return Err(Error::internal(format!("source {} was accepted without a document", source.id)).into());
     };
     let (repository, id) = (ctx.repository(), source.id);
-    let Taken { document, body, images } = taken;
+    let Accepted { document, body, images } = taken;
     let fetched = Fetched {
         kind: document.kind.as_str().to_owned(),
         content_type: document.content_type.clone(),
@@ -215,29 +211,28 @@ async fn settle(
         body: Some(body),
         attempts: story(source, attempts),
     };
-    let text = text_of(*document)?;
-    let mut effect = ctx.begin().await?;
-    if !sources::mark_fetched(&mut effect, repository, id, ctx.id(), &fetched).await? {
-        return effect.commit(None).await;
+    let text = text_of(*document);
+    let mut tx = ctx.begin().await?;
+    if !sources::mark_fetched(&mut tx, repository, id, ctx.id(), &fetched).await? {
+        return tx.commit(None).await;
     }
-    source_texts::put(&mut effect, repository, id, &text).await?;
-    source_images::replace(&mut effect, repository, id, &images).await?;
-    let next = effect.push(&SourceDecomposition { source: id }, When::default()).await?;
-    sources::hand_over(&mut effect, repository, id, next, SourceStatus::Fetched).await?;
+    source_texts::put(&mut tx, repository, id, &text).await?;
+    source_images::replace(&mut tx, repository, id, &images).await?;
+    let next = tx.push(&SourceDecomposition { source: id }, When::default()).await?;
+    sources::hand_over(&mut tx, repository, id, next, SourceStatus::Fetched).await?;
     let output = serde_json::json!({
         "status": "fetched", "kind": fetched.kind, "sentences": text.sentences.len(), "images": images.len()
     });
-    let finished = effect.commit(Some(output)).await?;
-    keeper.wanted = images.iter().filter_map(|image| image.blob).chain([body]).collect();
-    keeper.settled = true;
+    let finished = tx.commit(Some(output)).await?;
+    writer.wanted = images.iter().filter_map(|image| image.blob).chain([body]).collect();
+    writer.committed = true;
     Ok(finished)
 }
 
-/// The effect of a source that was not to be had, unless it is worth another run.
+/// Gives up a source that was not to be had, unless it is worth another run. The job can be retried, and so can the source.
 async fn give_up(
     ctx: &JobContext,
     source: &Source,
-    keeper: &mut Keeper<'_>,
     attempts: Vec<FetchAttempt>,
     failed: Failed,
 ) -> Result<Finished, JobError> {
@@ -245,18 +240,19 @@ async fn give_up(
     let story = story(source, attempts);
     let Failed { failure, again, after } = failed;
     if again && ctx.attempt() < RUNS && after.is_none_or(|after| after <= LONGEST_WAIT) {
-        let mut tx = ctx.step().await?;
+        let mut tx = ctx.checkpoint().await?;
         sources::note_attempts(&mut tx, repository, id, ctx.id(), &story).await?;
         tx.commit().await?;
         let error = Error::Unavailable { service: "the source", cause: failure.message.into() };
         return Err(match after {
-            Some(after) => JobError::Later { error, after },
+            Some(after) => JobError::RetryAfter { error, after },
             None => error.into(),
         });
     }
-    let mut effect = ctx.begin().await?;
-    let ours = sources::mark_failed(&mut effect, repository, id, ctx.id(), &failure, &story).await?;
-    let finished = effect.commit(Some(serde_json::json!({ "status": "failed", "failure": failure }))).await?;
-    keeper.settled = ours;
-    Ok(finished)
+    let mut tx = ctx.begin_discardable().await?;
+    if !sources::mark_failed(&mut tx, repository, id, ctx.id(), &failure, &story).await? {
+        return tx.commit(None).await;
+    }
+    let output = serde_json::json!({ "status": "failed", "failure": failure });
+    tx.discard(failure.message, Some(output)).await
 }

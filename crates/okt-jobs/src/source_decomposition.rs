@@ -10,10 +10,11 @@ mod reading;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use okt_ai::{RepositoryBudget, waiting_for_budget};
 use okt_extract::{Promptset, Text, extractive};
 use okt_model::{
-    CleanupFacts, ContentHash, Cost, EmbedFacts, Error, Extraction, FactStatus, NewFact, Result, Source,
-    SourceDecomposition, SourceImage, SourceStatus, SourceText, Waiting,
+    BudgetOf, CleanupFacts, ContentHash, Cost, EmbedFacts, Error, Extraction, FactStatus, NewFact, NoFacts,
+    Result, Source, SourceDecomposition, SourceImage, SourceStatus, SourceText, Waiting,
 };
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::facts::Made;
@@ -27,7 +28,6 @@ use tokio::time::Instant;
 use self::findings::{Findings, Stopped};
 use self::reading::Reading;
 use crate::Tools;
-use crate::asking::Budget;
 use crate::deduplicate_facts::CLEANUP_MS;
 
 /// Runs of the job after which a part that a model did not answer for is given up.
@@ -39,7 +39,7 @@ struct Work {
     text: SourceText,
     images: Vec<SourceImage>,
     promptset: Promptset,
-    budget: Arc<Budget>,
+    budget: Arc<RepositoryBudget>,
 }
 
 pub(crate) async fn run(
@@ -48,7 +48,7 @@ pub(crate) async fn run(
     tools: Tools,
 ) -> Result<Finished, JobError> {
     let id = payload.source;
-    let mut tx = ctx.step().await?;
+    let mut tx = ctx.checkpoint().await?;
     let ours = sources::mark(&mut tx, ctx.repository(), id, ctx.id(), SourceStatus::Processing).await?;
     let source = sources::find(&mut tx, ctx.repository(), id).await?;
     let text = source_texts::find(&mut tx, ctx.repository(), id).await?.unwrap_or_default();
@@ -67,29 +67,54 @@ pub(crate) async fn run(
         return settle(&ctx, &tools, &source, &findings, &extraction, None).await;
     }
     let work = work(&ctx, &tools, source, text, images).await?;
-    let reading = Reading::new(&ctx, &tools, &work).await?;
+    let on_cost = |cost| ctx.spent(cost);
+    let reading = Reading::new(&ctx, &tools, &work, &on_cost).await?;
     let findings = reading.run().await?;
     conclude(&ctx, &tools, &work, model, findings).await
 }
 
 /// A stage that is off is passed; what it found when it was on stays.
 async fn pass(ctx: &JobContext, source: &Source) -> Result<Finished, JobError> {
-    let mut effect = ctx.begin().await?;
-    sources::mark(&mut effect, ctx.repository(), source.id, ctx.id(), SourceStatus::Processed).await?;
-    effect.commit(Some(serde_json::json!({ "status": "processed", "facts": source.fact_count }))).await
+    let mut tx = ctx.begin().await?;
+    let (repository, id) = (ctx.repository(), source.id);
+    if source.fact_count == 0 {
+        let why = "The extraction of facts is switched off: providers.decomposition.fact_extraction.model is empty.";
+        let reason = Some(NoFacts::new("extraction_off", why));
+        let extraction = Extraction { reason, ..Extraction::default() };
+        source_extractions::settle(&mut tx, repository, id, ctx.id(), &extraction, None, None).await?;
+    } else {
+        sources::mark(&mut tx, repository, id, ctx.id(), SourceStatus::Processed).await?;
+    }
+    tx.commit(Some(serde_json::json!({ "status": "processed", "facts": source.fact_count }))).await
 }
 
 /// Without a model: sentences that stand on their own.
 fn extract(source: &Source, text: &SourceText) -> (Findings, Extraction) {
     let sentences = Text::new(&text.text, &text.sentences);
     let mut findings = Findings::default();
-    findings.take_facts(None, extractive::MODEL, extractive::extract(&sentences, source.language.as_deref()));
+    let language = source.language.as_deref();
+    findings.take_extracted(None, extractive::MODEL, extractive::extract(&sentences, language));
+    let reason =
+        || is_list_of_references(source).unwrap_or_else(|| extractive::why_nothing(&sentences, language));
     let extraction = Extraction {
         model: extractive::MODEL.to_owned(),
         promptset_hash: extractive::promptset_hash().to_string(),
+        reason: findings.facts().is_empty().then(reason),
         ..findings.extraction(text.sentences.len())
     };
     (findings, extraction)
+}
+
+/// Somebody may have taken one way in for the other.
+fn is_list_of_references(source: &Source) -> Option<NoFacts> {
+    let name = source.file_name.as_deref()?.to_ascii_lowercase();
+    [".bib", ".ris"].iter().any(|end| name.ends_with(end)).then(|| {
+        NoFacts::new(
+            "list_of_references",
+            "It is a list of references, which says nothing itself. To add what it names, send it to \
+             POST /api/v1/repositories/{repoID}/sources/import.",
+        )
+    })
 }
 
 /// With the instructions that the repository uses, and with the images if it has them looked at.
@@ -104,13 +129,13 @@ async fn work(
     let now = Instant::now();
     let settings = repository_settings::find(&mut conn, ctx.repository()).await?.unwrap_or_default();
     let used = promptsets::find_used(&mut conn, ctx.repository()).await?;
-    conn.done();
     let promptset = Promptset::of(used.as_ref()).map_err(Error::internal)?;
     let looking = &tools.config().providers.decomposition.image_extraction;
     if !looking.is_on(settings.stages.image_extraction) {
         images.clear();
     }
-    let budget = Arc::new(Budget::new(now, settings.monthly_usd.is_some()));
+    let own = settings.monthly_usd.is_some();
+    let budget = Arc::new(RepositoryBudget::new(tools.ai().spending_limits(), now, own));
     Ok(Work { source, text, images, promptset, budget })
 }
 
@@ -125,26 +150,32 @@ async fn conclude(
     let source = &work.source;
     let cost = cost(ctx, source).await?;
     match findings.stopped.take() {
-        Some(Stopped::Pause { why, delay }) => {
-            note(ctx, source, cost, Some(why)).await?;
+        Some(Stopped::Wait { why, delay, budget }) => {
+            note(ctx, source, cost, Some((why, budget))).await?;
+            if let Some(budget) = budget {
+                ctx.progress(waiting_for_budget("facts", findings.answered(), budget));
+            }
             return Err(JobError::Waits { why, delay });
         }
         // What can't pass would not pass in another run.
-        Some(Stopped::Later(error)) if error.retryable() && ctx.attempt() < RUNS => {
+        Some(Stopped::Retryable(error)) if error.retryable() && ctx.attempt() < RUNS => {
             note(ctx, source, cost, None).await?;
             return Err(error.into());
         }
-        Some(Stopped::Later(error)) => {
+        Some(Stopped::Retryable(error)) => {
             findings.fail_unanswered("unanswered", &error.to_string());
         }
-        Some(Stopped::Hopeless { code, message, retryable }) => {
+        Some(Stopped::Permanent { code, message, retryable }) => {
             findings.give_up(code, &message, retryable);
         }
         None => {}
     }
+    let reason = || is_list_of_references(source).unwrap_or_else(|| findings.why_nothing());
+    let nothing = findings.failure().is_none() && findings.facts().is_empty();
     let extraction = Extraction {
         model: model.to_owned(),
         promptset_hash: work.promptset.registry_hash().to_string(),
+        reason: nothing.then(reason),
         ..findings.extraction(work.text.sentences.len())
     };
     settle(ctx, tools, source, &findings, &extraction, Some(cost)).await
@@ -153,14 +184,18 @@ async fn conclude(
 /// All that was ever paid for the source.
 async fn cost(ctx: &JobContext, source: &Source) -> Result<Cost> {
     let mut conn = ctx.databases().acquire_system().await?;
-    let cost = ai_calls::cost_of(&mut conn, ctx.repository(), source.id).await?;
-    conn.done();
+    let cost = ai_calls::cost_of(&mut conn, ctx.repository(), source.id.into()).await?;
     Ok(cost)
 }
 
 /// What was paid, and why the job does not go on now.
-async fn note(ctx: &JobContext, source: &Source, cost: Cost, why: Option<Waiting>) -> Result<(), JobError> {
-    let mut tx = ctx.step().await?;
+async fn note(
+    ctx: &JobContext,
+    source: &Source,
+    cost: Cost,
+    why: Option<(Waiting, Option<BudgetOf>)>,
+) -> Result<(), JobError> {
+    let mut tx = ctx.checkpoint().await?;
     source_extractions::note(&mut tx, ctx.repository(), source.id, ctx.id(), cost, why).await?;
     tx.commit().await?;
     Ok(())
@@ -178,10 +213,10 @@ async fn settle(
     let (repository, id) = (ctx.repository(), source.id);
     let failure = findings.failure();
     let promptset: Option<ContentHash> = extraction.promptset_hash.parse().ok();
-    let mut effect = ctx.begin().await?;
+    let mut tx = if failure.is_some() { ctx.begin_discardable().await? } else { ctx.begin().await? };
     // First of all, so that whoever removes the source waits.
-    if sources::hold(&mut effect, repository, id).await?.is_none_or(|(_, job)| job != ctx.id()) {
-        return effect.commit(None).await;
+    if sources::hold(&mut tx, repository, id).await?.is_none_or(|(_, job)| job != ctx.id()) {
+        return tx.commit(None).await;
     }
     // What an earlier run has found stays, where this one did not get to the end.
     let keep = failure.is_some();
@@ -189,21 +224,24 @@ async fn settle(
     let compared = tools.vectors().is_some();
     let made = Made { promptset, status: if compared { FactStatus::New } else { FactStatus::Stable } };
     let failed = failure.as_ref();
-    if !source_extractions::settle(&mut effect, repository, id, ctx.id(), extraction, failed, cost).await? {
+    if !source_extractions::settle(&mut tx, repository, id, ctx.id(), extraction, failed, cost).await? {
         // Somebody took this run for dead and has said what became of the source.
-        return effect.commit(None).await;
+        return tx.commit(None).await;
     }
     if compared {
-        effect.push(&EmbedFacts { source: Some(id) }, When::default()).await?;
+        tx.push(&EmbedFacts { source: Some(id) }, When::default()).await?;
         // Whatever becomes of that, somebody comes for what it leaves undone.
-        effect.push(&CleanupFacts { soon: false }, When { delay_ms: CLEANUP_MS, ..When::default() }).await?;
+        tx.push(&CleanupFacts { soon: false }, When { delay_ms: CLEANUP_MS, ..When::default() }).await?;
     }
     // Last of all: it counts them where every source of the repository is counted, and whoever comes next waits.
-    let count = facts::replace(&mut effect, repository, id, &findings.facts(), keep, made).await?;
+    let count = facts::replace(&mut tx, repository, id, &findings.facts(), keep, made).await?;
     let status = if failure.is_some() { "failed" } else { "processed" };
     let output =
         serde_json::json!({ "status": status, "facts": count, "extraction": extraction, "failure": failure });
-    effect.commit(Some(output)).await
+    match failure {
+        Some(failure) => tx.discard(failure.message, Some(output)).await,
+        None => tx.commit(Some(output)).await,
+    }
 }
 
 /// Sentences that some fact rests on.

@@ -1,18 +1,18 @@
 //! What jobs need beside themselves: the settings, files, the web, models.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use okt_ai::{Ai, Billing, Unanswered};
 use okt_config::Config;
-use okt_model::{Error, Result};
+use okt_model::{Error, Result, SourceId};
 use okt_parse::Limits;
 use okt_providers::GuardedClient;
-use okt_providers::ai::{Model, Models};
 use okt_providers::resolution::Resolver;
+use okt_queue::{JobContext, JobError};
+use okt_store::Databases;
 use okt_store::blobs::Blobs;
 use okt_vectors::Vectors;
 
-use crate::ledger::Ledger;
 use crate::parsing::Parser;
 
 /// One for a process. Cheap to clone.
@@ -23,26 +23,29 @@ struct Inner {
     config: Config,
     blobs: Blobs,
     parser: Parser,
-    ledger: Ledger,
+    ai: Ai,
     /// Missing where facts have none.
     vectors: Option<Vectors>,
-    models: Models,
-    /// Missing on a machine that trusts nobody.
+    /// `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Resolver)>,
 }
 
 impl Tools {
-    pub fn new(config: &Config, blobs: Blobs, vectors: Option<Vectors>, parser: Parser) -> Result<Self> {
-        let client = GuardedClient::new(&config.providers.resolution.fetch.allow_private);
-        let (models, web) = match client {
-            Ok(client) => {
-                (Models::new(config, &client), Some((client.clone(), Resolver::new(config, client)?)))
-            }
-            // The reason was told when the service started.
-            Err(_) => (Models::own(), None),
+    pub fn new(
+        config: &Config,
+        databases: &Databases,
+        blobs: Blobs,
+        vectors: Option<Vectors>,
+        parser: Parser,
+    ) -> Result<Self> {
+        // The reason for having none was logged when the service started.
+        let client = GuardedClient::new(&config.providers.resolution.fetch.allow_private).ok();
+        let ai = Ai::new(config, databases, client.as_ref());
+        let web = match client {
+            Some(client) => Some((client.clone(), Resolver::new(config, client)?)),
+            None => None,
         };
-        let (config, ledger) = (config.clone(), Ledger::default());
-        Ok(Self(Arc::new(Inner { config, blobs, parser, ledger, vectors, models, web })))
+        Ok(Self(Arc::new(Inner { config: config.clone(), blobs, parser, ai, vectors, web })))
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -61,28 +64,12 @@ impl Tools {
         &self.0.parser
     }
 
-    pub(crate) fn ledger(&self) -> &Ledger {
-        &self.0.ledger
+    pub(crate) fn ai(&self) -> &Ai {
+        &self.0.ai
     }
 
     pub(crate) fn web(&self) -> Option<&(GuardedClient, Resolver)> {
         self.0.web.as_ref()
-    }
-
-    /// A model of the catalogue, or our own.
-    pub(crate) fn model(&self, id: &str) -> Result<Model> {
-        self.0.models.find(id).ok_or(Error::NotConfigured(match self.0.web {
-            Some(_) => "a model is named that is not in providers.ai.models",
-            None => "no model can be asked: the certificates of authorities are missing",
-        }))
-    }
-
-    /// For a call with all its attempts and waits.
-    pub(crate) fn longest_call(&self) -> Duration {
-        let (retry, ai) = (&self.0.config.providers.llm_retry, &self.0.config.providers.ai);
-        let (out, between) = (retry.per_call_timeout.duration(), retry.max_delay.duration());
-        let attempt = out.saturating_add(between).saturating_add(ai.rate_limit_wait_timeout.duration());
-        attempt.saturating_mul(retry.max_attempts)
     }
 
     /// What is read out of a file at most.
@@ -91,8 +78,30 @@ impl Tools {
         let count = if images.enabled { images.max_images_per_source } else { 0 };
         Limits {
             images: count,
+            page_images: self.0.config.providers.parsing.max_page_images,
             image_bytes: u32::try_from(images.max_image_bytes).unwrap_or(u32::MAX),
             ..Limits::default()
+        }
+    }
+}
+
+/// A job's calls are charged to its repository, and counted with the source that it is about.
+pub(crate) fn billing(ctx: &JobContext, source: Option<SourceId>) -> Billing {
+    Billing {
+        repository: ctx.repository(),
+        database: ctx.database().to_owned(),
+        subject: source.map(Into::into),
+        job: Some(ctx.id()),
+    }
+}
+
+/// What a job makes of a call without an answer, where no part of its work can go on without it.
+pub(crate) fn or_retry(unanswered: Unanswered) -> JobError {
+    match unanswered {
+        Unanswered::Wait { why, delay, .. } => JobError::Waits { why, delay },
+        Unanswered::Retryable(error) => error.into(),
+        Unanswered::Unusable { message, .. } | Unanswered::Permanent { message, .. } => {
+            Error::Operator(message).into()
         }
     }
 }

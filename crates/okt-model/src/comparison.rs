@@ -2,9 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::{Payload, Subject};
+use crate::job::Payload;
 use crate::permission::words;
-use crate::{Difference, FactId, SourceId};
+use crate::{Difference, FactId, SourceId, Subject};
+
+words! {
+    /// What has vectors.
+    SpaceKind {
+        Facts = "facts",
+        Concepts = "concepts",
+        Passages = "passages",
+    }
+}
 
 words! {
     /// What the vectors of a model are good for.
@@ -18,10 +27,11 @@ words! {
     }
 }
 
-/// The vectors of one model. Those of two can't be compared.
+/// The vectors of one kind of thing by one model. Those of two models can't be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbeddingSpace {
     pub no: i16,
+    pub kind: SpaceKind,
     pub model: String,
     pub dimensions: u32,
     pub state: SpaceState,
@@ -44,6 +54,18 @@ pub struct Contradiction {
     pub cosine: f32,
 }
 
+words! {
+    /// What found that two facts say the same.
+    MergedBy {
+        /// Every difference between their words is permitted.
+        Rule = "rule",
+        /// Their vectors are near, and they have no named difference.
+        Cosine = "cosine",
+        /// Their vectors are near, they have no named difference, and a model said so twice.
+        Judge = "judge",
+    }
+}
+
 /// Gives facts their vectors: those of a source, or all that have none.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,8 +76,8 @@ pub struct EmbedFacts {
 impl Payload for EmbedFacts {
     const KIND: &'static str = "embed_facts";
 
-    fn subject(&self) -> Subject {
-        of(self.source)
+    fn subject(&self) -> Option<Subject> {
+        self.source.map(Into::into)
     }
 }
 
@@ -69,8 +91,8 @@ pub struct DeduplicateFacts {
 impl Payload for DeduplicateFacts {
     const KIND: &'static str = "deduplicate_facts";
 
-    fn subject(&self) -> Subject {
-        of(self.source)
+    fn subject(&self) -> Option<Subject> {
+        self.source.map(Into::into)
     }
 }
 
@@ -84,13 +106,10 @@ pub struct CleanupFacts {
 
 impl Payload for CleanupFacts {
     const KIND: &'static str = "cleanup_facts";
+    const INTERNAL: bool = true;
 
     /// It looks at how things are then. One that comes soon is not kept waiting by one that comes later.
     fn unique_key(&self) -> Option<String> {
         Some(if self.soon { "soon" } else { "later" }.to_owned())
     }
-}
-
-fn of(source: Option<SourceId>) -> Subject {
-    Subject { source: source.map(SourceId::uuid), ..Subject::default() }
 }

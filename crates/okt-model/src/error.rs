@@ -25,13 +25,36 @@ pub enum Error {
     #[error("{count} {by} still use it; {remedy}")]
     InUse { count: i64, by: &'static str, remedy: &'static str },
 
+    /// The operator lets nobody have more.
+    #[error(
+        "{who} {used} {what} and asked for {wanted} more; {setting} allows {limit}. Delete some, or ask the operator of \
+         this installation for more"
+    )]
+    QuotaExceeded {
+        /// "you have", "the repository has".
+        who: &'static str,
+        what: &'static str,
+        used: u64,
+        wanted: u64,
+        limit: u64,
+        setting: &'static str,
+    },
+
     #[error("{0}")]
     Unauthenticated(&'static str),
 
     #[error("{0}")]
     Forbidden(&'static str),
 
-    #[error("the request failed validation")]
+    /// This installation makes no account for just anybody; says for whom it does.
+    #[error("{0}")]
+    RegistrationClosed(&'static str),
+
+    /// The first account of an installation is made by whoever can read its log.
+    #[error("{0}")]
+    SetupCodeNeeded(&'static str),
+
+    #[error("{}", first_of(.0))]
     Invalid(Vec<FieldError>),
 
     /// There is no room for it right now; nothing was done.
@@ -73,6 +96,13 @@ pub struct FieldError {
     pub message: Cow<'static, str>,
 }
 
+/// The first in words, and how many more there are.
+fn first_of(errors: &[FieldError]) -> String {
+    let Some((first, more)) = errors.split_first() else { return "the request failed validation".to_owned() };
+    let more = if more.is_empty() { String::new() } else { format!(" (and {} more)", more.len()) };
+    format!("{}: {}{more}", first.field, first.message)
+}
+
 impl Error {
     pub fn invalid(field: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
         Self::Invalid(vec![FieldError { field: field.into(), message: message.into() }])
@@ -80,6 +110,18 @@ impl Error {
 
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::Internal(cause.into())
+    }
+
+    /// Refuses what would be more than a limit allows; 0 is no limit.
+    pub fn check_quota(
+        (who, what): (&'static str, &'static str),
+        (used, wanted): (u64, u64),
+        (setting, limit): (&'static str, u64),
+    ) -> Result<()> {
+        if limit > 0 && used.saturating_add(wanted) > limit {
+            return Err(Self::QuotaExceeded { who, what, used, wanted, limit, setting });
+        }
+        Ok(())
     }
 
     /// Whether doing the same thing again later may succeed.

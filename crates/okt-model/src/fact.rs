@@ -24,7 +24,6 @@ words! {
         Stable = "stable",
         /// Another one says the same.
         Duplicate = "duplicate",
-        Removed = "removed",
         /// Somebody who looked at it does not want it.
         Rejected = "rejected",
     }
@@ -59,7 +58,7 @@ words! {
         Certainty = "certainty",
         /// One word stands for another, and it is not known to mean the same; or both are too long to be compared.
         Wording = "wording",
-        /// Somebody who looked at them says so.
+        /// A person undid their merge.
         Judged = "judged",
     }
 }
@@ -93,6 +92,23 @@ pub struct Fact {
     pub promptset_hash: Option<ContentHash>,
     pub source_count: i32,
     pub created_at: DateTime<Utc>,
+    /// The number of the fact that represents its group of similar facts, unless it does so itself or is alone.
+    pub similar_to: Option<i64>,
+    /// The canonical fact of a duplicate, where the reader asked for it.
+    pub duplicate_of: Option<FactId>,
+    /// The group of similar facts that it is in, where it is in one and its reader asked.
+    pub group: Option<FactGroup>,
+}
+
+/// Facts that say something alike, each in its own words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FactGroup {
+    /// The fact that represents it.
+    pub id: FactId,
+    /// How many facts, the representative included.
+    pub size: i64,
+    /// How many sources make any of them.
+    pub sources: i64,
 }
 
 /// One source that makes a fact.
@@ -124,6 +140,8 @@ pub struct FactFilter {
     pub source: Option<SourceId>,
     /// Facts that speak of all of these.
     pub concepts: Vec<ConceptId>,
+    /// One of each group of similar facts: the representative, or else the oldest that is asked for.
+    pub grouped: bool,
 }
 
 /// What came of looking for facts in a source.
@@ -139,12 +157,29 @@ pub struct Extraction {
     pub failed: u32,
     /// The first of them, with why.
     pub failures: Vec<ChunkFailure>,
-    /// What a model said and the text does not, by why it was left out.
+    /// What did not become a fact, by why: what a model said and the text does not, or, without a model, sentences.
     #[serde(default)]
     pub dropped: std::collections::BTreeMap<String, u32>,
     pub sentences: u32,
     /// Sentences that some fact rests on.
     pub cited_sentences: u32,
+    /// Why there are no facts, where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<NoFacts>,
+}
+
+/// Why a source gave no facts although nothing failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoFacts {
+    /// Stable.
+    pub code: String,
+    pub message: String,
+}
+
+impl NoFacts {
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into() }
+    }
 }
 
 /// A part of a source that gave nothing that could be used.

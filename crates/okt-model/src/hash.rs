@@ -65,7 +65,7 @@ fn sha256(text: &str) -> [u8; 32] {
 
 impl fmt::Display for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(self.0))
     }
 }
 
@@ -98,15 +98,11 @@ impl TryFrom<&[u8]> for ContentHash {
 
 /// The 32 bytes that 64 lower-case hexadecimal digits stand for.
 pub(crate) fn from_hex(text: &str) -> Result<[u8; 32], NotAHash> {
-    let digits = text.as_bytes();
-    if digits.len() != 64 || !digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')) {
+    let mut hash = [0; 32];
+    if text.bytes().any(|digit| digit.is_ascii_uppercase()) {
         return Err(NotAHash);
     }
-    let mut hash = [0; 32];
-    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-        let pair = str::from_utf8(pair).map_err(|_| NotAHash)?;
-        *byte = u8::from_str_radix(pair, 16).map_err(|_| NotAHash)?;
-    }
+    hex::decode_to_slice(text, &mut hash).map_err(|_| NotAHash)?;
     Ok(hash)
 }
 

@@ -67,6 +67,8 @@ ids! {
     GrantId,
     /// An image of a source.
     ImageId,
+    /// An invitation to a repository; its number, not its secret.
+    InvitationId,
     /// A background job.
     JobId,
     /// A repository: the boundary between tenants.

@@ -3,10 +3,9 @@
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use crate::permission::words;
-use crate::{JobId, RepositoryId};
+use crate::{JobId, Money, RepositoryId, Subject};
 
 /// What one kind of job is told. Small: ids of what to work on, never the thing itself.
 pub trait Payload: Serialize + DeserializeOwned + Send + Sync {
@@ -14,8 +13,8 @@ pub trait Payload: Serialize + DeserializeOwned + Send + Sync {
     const KIND: &'static str;
 
     /// What it is about, so that people can find the jobs of a source, an investigation or a report.
-    fn subject(&self) -> Subject {
-        Subject::default()
+    fn subject(&self) -> Option<Subject> {
+        None
     }
 
     /// While a job of the same repository with this key waits or runs, another one with it is not queued. One that runs has
@@ -23,14 +22,11 @@ pub trait Payload: Serialize + DeserializeOwned + Send + Sync {
     fn unique_key(&self) -> Option<String> {
         None
     }
-}
 
-/// What a job is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Subject {
-    pub source: Option<Uuid>,
-    pub investigation: Option<Uuid>,
-    pub report: Option<Uuid>,
+    /// Upkeep that belongs to no other job and whose id nobody is told: it is no successor of the job that asks for it, and
+    /// beside a twin that waits it is dropped without a trace. One that runs has perhaps looked already at what is to be
+    /// looked at now, so another is queued, which may run beside it.
+    const INTERNAL: bool = false;
 }
 
 /// A job to be queued.
@@ -39,21 +35,25 @@ pub struct NewJob {
     pub id: JobId,
     /// `None` for the installation's own.
     pub repository: Option<RepositoryId>,
-    /// Which named database holds the note that lets its effect happen.
+    /// Which named database holds its outbox entry.
     pub database: Option<String>,
     pub kind: String,
     /// JSON.
     pub payload: String,
-    pub subject: Subject,
+    pub subject: Option<Subject>,
     pub unique_key: Option<String>,
     /// Smaller is sooner.
     pub priority: i16,
     /// Not before this many milliseconds from now.
     pub delay_ms: i64,
+    /// The job whose effect asked for it.
+    pub caused_by: Option<JobId>,
+    /// See [`Payload::INTERNAL`].
+    pub internal: bool,
 }
 
 impl NewJob {
-    /// A job of the installation itself, which has no note and so must be harmless to repeat.
+    /// A job of the installation itself, which has no outbox entry and so must be harmless to repeat.
     pub fn of_the_system<P: Payload>(id: JobId, payload: &P) -> serde_json::Result<Self> {
         Ok(Self {
             id,
@@ -65,6 +65,8 @@ impl NewJob {
             unique_key: payload.unique_key(),
             priority: 0,
             delay_ms: 0,
+            caused_by: None,
+            internal: P::INTERNAL,
         })
     }
 }
@@ -92,7 +94,7 @@ impl JobState {
 words! {
     /// Why a job does not run.
     Waiting {
-        /// Its note has not reached the queue.
+        /// Its outbox entry has not reached the queue.
         Relay = "relay",
         /// Its time has not come.
         Schedule = "schedule",
@@ -100,7 +102,7 @@ words! {
         Retry = "retry",
         /// All places for its kind are taken.
         Slot = "slot",
-        /// No process that lives runs its kind.
+        /// No living process runs its kind, or understands its payload: a newer process wrote it.
         Worker = "worker",
         /// A limit on calls to a model or a host.
         RateLimit = "rate_limit",
@@ -127,7 +129,7 @@ pub struct Progress {
 pub struct Cost {
     pub tokens_in: u64,
     pub tokens_out: u64,
-    pub usd: f64,
+    pub usd: Money,
 }
 
 /// One time that a job failed.
@@ -146,7 +148,7 @@ pub struct Job {
     pub kind: String,
     pub state: JobState,
     pub priority: i16,
-    pub subject: Subject,
+    pub subject: Option<Subject>,
     pub attempt: i32,
     pub max_attempts: i32,
     pub crashes: i32,
@@ -161,6 +163,8 @@ pub struct Job {
     pub heartbeat_at: Option<DateTime<Utc>>,
     pub finished_at: Option<DateTime<Utc>>,
     pub output: Option<serde_json::Value>,
+    /// The jobs that its effect asked for.
+    pub successors: Vec<JobId>,
 }
 
 /// Which jobs are asked for.
@@ -168,5 +172,5 @@ pub struct Job {
 pub struct JobFilter {
     pub state: Option<JobState>,
     pub kind: Option<String>,
-    pub subject: Subject,
+    pub subject: Option<Subject>,
 }

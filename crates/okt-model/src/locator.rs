@@ -205,10 +205,11 @@ fn percent_decoded(text: &str) -> Cow<'_, str> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, behind)) = rest.split_first() {
-        let code = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = code.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| *first == b'%');
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &behind[2..] } else { behind };
+        let mut byte = [*first];
+        let digits = behind.get(..2).filter(|_| *first == b'%');
+        let decoded = digits.is_some_and(|digits| hex::decode_to_slice(digits, &mut byte).is_ok());
+        bytes.push(if decoded { byte[0] } else { *first });
+        rest = if decoded { &behind[2..] } else { behind };
     }
     String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned)
 }

@@ -32,9 +32,9 @@ impl FromStr for Permission {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (object, action) = text.split_once(':').ok_or(UnknownPermission)?;
-        let object = Object::ALL.iter().find(|o| o.as_str() == object).ok_or(UnknownPermission)?;
-        let action = Action::ALL.iter().find(|a| a.as_str() == action).ok_or(UnknownPermission)?;
-        Ok(Self::new(*object, *action))
+        let object: Object = object.parse().map_err(|_| UnknownPermission)?;
+        let action: Action = action.parse().map_err(|_| UnknownPermission)?;
+        Ok(Self::new(object, action))
     }
 }
 
@@ -101,17 +101,20 @@ impl fmt::Debug for PermissionSet {
 }
 
 /// Declares an enum of words together with its list and its spelling, so that the three can't drift apart.
+#[macro_export]
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$line:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($(#[$line])* $variant),+ }
+        #[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+        #[strum(const_into_str)]
+        pub enum $name { $($(#[$line])* #[strum(serialize = $text)] $variant),+ }
 
         impl $name {
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
+            pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
             pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text),+ }
+                self.into_str()
             }
         }
     };

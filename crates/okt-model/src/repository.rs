@@ -7,7 +7,7 @@ use unicode_normalization::char::is_combining_mark;
 use uuid::Uuid;
 
 use crate::permission::words;
-use crate::{Error, Payload, RepositoryId, Result, UserId};
+use crate::{Error, InvitationId, Money, Payload, RepositoryId, Result, UserId};
 
 /// A repository as people see it.
 #[derive(Clone, Debug)]
@@ -36,8 +36,7 @@ words! {
 
 impl Tier {
     pub fn parse(text: &str) -> Result<Self> {
-        let known = Self::ALL.iter().copied().find(|tier| tier.as_str() == text);
-        known.ok_or_else(|| Error::invalid("tier", "must be shared, isolated or sovereign"))
+        text.parse().map_err(|_| Error::invalid("tier", "must be shared, isolated or sovereign"))
     }
 }
 
@@ -114,7 +113,8 @@ pub struct RepositorySettings {
     pub accepted_promptset_hashes: Vec<String>,
     /// `None` is the built-in one.
     pub promptset_hash: Option<crate::ContentHash>,
-    pub monthly_usd: Option<f64>,
+    /// `None` is what the installation gives a repository that chose nothing.
+    pub monthly_usd: Option<Money>,
     pub stages: Stages,
 }
 
@@ -125,12 +125,6 @@ words! {
         Facts = "facts",
         #[default]
         Concepts = "concepts",
-    }
-}
-
-impl PushLevel {
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|level| level.as_str() == text)
     }
 }
 
@@ -174,6 +168,18 @@ pub struct Member {
     pub since: DateTime<Utc>,
 }
 
+/// Somebody who was asked to join a repository, without the secret.
+#[derive(Clone, Debug)]
+pub struct Invitation {
+    pub id: InvitationId,
+    /// Whom its author means.
+    pub email: String,
+    pub role: crate::Role,
+    pub invited_by: UserId,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+}
+
 /// Removes what lies of a repository where it does not live: everywhere, if it was deleted.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct CleanupRepository {
@@ -182,6 +188,7 @@ pub struct CleanupRepository {
 
 impl Payload for CleanupRepository {
     const KIND: &'static str = "cleanup_repository";
+    const INTERNAL: bool = true;
 
     fn unique_key(&self) -> Option<String> {
         Some(self.repository.to_string())

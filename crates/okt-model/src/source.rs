@@ -4,7 +4,9 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
-use crate::{Blob, BlobHash, Cost, Extraction, ImageId, JobId, Payload, RepositoryId, SourceId, Subject};
+use crate::{
+    Blob, BlobHash, Cost, Extraction, ImageId, JobId, Money, Payload, RepositoryId, SourceId, Subject,
+};
 
 words! {
     /// Where a source stands.
@@ -107,11 +109,13 @@ pub struct Source {
     pub body: Option<Blob>,
     pub file_name: Option<String>,
     pub fetch_attempts: Vec<FetchAttempt>,
-    pub max_cost_usd: Option<f64>,
+    pub max_cost_usd: Option<Money>,
     pub cost: Cost,
     pub fact_count: i64,
     /// Why it does not go on although nothing failed.
     pub waiting_for: Option<String>,
+    /// Whose, where it waits for a budget.
+    pub waiting_budget: Option<String>,
     /// What came of looking for facts.
     pub extraction: Option<Extraction>,
     /// The job that brings it on, or did so last.
@@ -130,8 +134,76 @@ pub struct SourceText {
     pub sentences: Vec<(i32, i32)>,
     /// For each sentence the places where it stands, as JSON: `[[page, x0, y0, x1, y1, …], …]`. Only for PDFs.
     pub boxes: Option<String>,
+    /// For PDFs: those that could be opened, in their order.
+    pub pages: Vec<SourcePage>,
     pub segmenter: String,
     pub segmenter_hash: String,
+}
+
+/// A page of a PDF as it is shown: turned and cropped. In points, 72 to the inch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SourcePage {
+    /// From 1.
+    pub number: u32,
+    pub width: f32,
+    pub height: f32,
+    /// By how many degrees clockwise it is turned to be shown: 0, 90, 180 or 270.
+    pub rotation: u16,
+    /// Its text was recognised in its picture.
+    #[serde(default)]
+    pub ocr: bool,
+}
+
+/// The large parts of what was read out of a source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each part is there or not")]
+pub struct TextParts {
+    pub text: bool,
+    pub markdown: bool,
+    pub sentences: bool,
+    pub boxes: bool,
+}
+
+impl TextParts {
+    pub const ALL: Self = Self { text: true, markdown: true, sentences: true, boxes: true };
+    pub const NONE: Self = Self { text: false, markdown: false, sentences: false, boxes: false };
+}
+
+/// What was read out of a source, as far as it was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PartialText {
+    pub text: Option<String>,
+    pub markdown: Option<String>,
+    /// Beginning and end of each sentence, one after the other.
+    pub sentences: Option<Vec<i32>>,
+    pub boxes: Option<String>,
+    /// For PDFs.
+    pub pages: Vec<SourcePage>,
+    pub segmenter: String,
+    /// Of the text, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// One of the texts of a source, to be read piece by piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextFile {
+    pub markdown: bool,
+    /// In bytes of UTF-8.
+    pub size: u64,
+    /// In hexadecimal digits.
+    pub sha256: String,
+    /// Another one when the row is written again.
+    pub version: String,
+}
+
+/// A stretch of a text with its sentences.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Passage {
+    pub text: String,
+    /// Beginning and end of each sentence in code points of the whole text.
+    pub sentences: Vec<(i32, i32)>,
+    /// For PDFs, on which page each sentence begins.
+    pub pages: Vec<Option<i32>>,
 }
 
 /// An image of a source.
@@ -171,8 +243,8 @@ pub struct RetrieveSource {
 impl Payload for RetrieveSource {
     const KIND: &'static str = "retrieve_source";
 
-    fn subject(&self) -> Subject {
-        Subject { source: Some(self.source.uuid()), ..Subject::default() }
+    fn subject(&self) -> Option<Subject> {
+        Some(self.source.into())
     }
 }
 
@@ -186,8 +258,8 @@ pub struct SourceDecomposition {
 impl Payload for SourceDecomposition {
     const KIND: &'static str = "source_decomposition";
 
-    fn subject(&self) -> Subject {
-        Subject { source: Some(self.source.uuid()), ..Subject::default() }
+    fn subject(&self) -> Option<Subject> {
+        Some(self.source.into())
     }
 }
 

@@ -3,7 +3,7 @@
 use chrono::NaiveDate;
 
 use crate::permission::words;
-use crate::{CallId, JobId, RepositoryId, SourceId};
+use crate::{CallId, JobId, Money, RepositoryId, Subject};
 
 words! {
     /// What a model is asked for.
@@ -11,6 +11,8 @@ words! {
         FactExtraction = "fact_extraction",
         ImageFactExtraction = "image_fact_extraction",
         FactEmbedding = "fact_embedding",
+        /// Whether two facts say the same.
+        FactComparison = "fact_comparison",
     }
 }
 
@@ -34,14 +36,15 @@ words! {
 pub struct ModelCall {
     pub id: CallId,
     pub repository: RepositoryId,
-    pub source: Option<SourceId>,
-    pub job: JobId,
+    pub subject: Option<Subject>,
+    /// Missing where somebody waits for the answer.
+    pub job: Option<JobId>,
     pub operation: Operation,
     pub model: String,
     pub outcome: CallOutcome,
     pub tokens_in: u64,
     pub tokens_out: u64,
-    pub usd: f64,
+    pub usd: Money,
     pub latency_ms: u64,
     pub retries: u32,
     /// What was sent.
@@ -66,7 +69,7 @@ pub struct Usage {
     pub calls: i64,
     pub tokens_in: i64,
     pub tokens_out: i64,
-    pub usd: f64,
+    pub usd: Money,
     /// Of all calls together.
     pub latency_ms: i64,
     pub retries: i64,

@@ -15,8 +15,10 @@ pub struct Hint {
 /// What a caller is willing to take.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Limits {
-    /// Inline images, and again renders of pages.
+    /// Images in the document.
     pub images: u32,
+    /// Pages that are drawn, the first ones; fewer when that takes long.
+    pub page_images: u32,
     pub image_bytes: u32,
     pub pages: u32,
     /// Of the text, in bytes.
@@ -25,7 +27,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { images: 20, image_bytes: 5 * 1024 * 1024, pages: 3_000, text_bytes: 8 * 1024 * 1024 }
+        Self {
+            images: 20,
+            page_images: 200,
+            image_bytes: 5 * 1024 * 1024,
+            pages: 3_000,
+            text_bytes: 8 * 1024 * 1024,
+        }
     }
 }
 
@@ -40,6 +48,9 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Those that are read. Of a Word document it is only seen that it is one, to say so.
+    pub const READ: &[Self] = &[Self::Html, Self::Pdf, Self::Text, Self::Markdown];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -73,11 +84,25 @@ pub struct Document {
     pub sentences: Vec<(u32, u32)>,
     /// For PDFs: as many as sentences, each with the places where it stands.
     pub boxes: Vec<Vec<Rect>>,
-    /// For PDFs.
-    pub pages: Option<u32>,
+    /// For PDFs: those that could be opened.
+    pub pages: Vec<PageSize>,
     /// Which segmenter made the sentences: name and version, and a hash of what it does.
     pub segmenter: String,
     pub segmenter_hash: String,
+}
+
+/// A page as it is shown, turned and cropped, in PDF points.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PageSize {
+    /// From 1.
+    pub number: u32,
+    pub width: f32,
+    pub height: f32,
+    /// By how many degrees clockwise it is turned to be shown: 0, 90, 180 or 270.
+    pub rotation: u16,
+    /// Its text was recognised in its picture: a scan. It may have mistakes that the document has not.
+    #[serde(default)]
+    pub ocr: bool,
 }
 
 /// A place on a page, in PDF points from its lower left corner. Pages count from 1.
@@ -96,6 +121,17 @@ pub enum ImageKind {
     Inline,
     /// A page of a PDF, as a picture.
     Page,
+}
+
+impl ImageKind {
+    pub const ALL: &[Self] = &[Self::Inline, Self::Page];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Inline => "inline",
+            Self::Page => "page",
+        }
+    }
 }
 
 /// An image of a document: its bytes, or the address where they are.
@@ -120,16 +156,18 @@ pub struct Image {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParseError {
-    #[error("this kind of file is not read: {0}")]
+    #[error("unsupported file type: {0}")]
     Unsupported(String),
     #[error("the file is damaged or not what it says it is: {0}")]
     Damaged(String),
-    #[error("the file is locked with a password; add a copy without one")]
+    #[error("the file is encrypted with a password; add an unencrypted copy")]
     Locked,
     #[error("the file is too large or too deep to be read: {0}")]
     TooMuch(String),
-    #[error("there is no text in it that could be read")]
+    #[error("the file contains no extractable text")]
     Empty,
+    #[error("the file contains no extractable text: its pages are pictures, and {0}")]
+    Scanned(String),
     #[error("PDFs can't be read on this installation: {0}")]
     NoPdfEngine(String),
 }
@@ -142,7 +180,7 @@ impl ParseError {
             Self::Damaged(_) => "damaged",
             Self::Locked => "locked",
             Self::TooMuch(_) => "too_much",
-            Self::Empty => "no_text",
+            Self::Empty | Self::Scanned(_) => "no_text",
             Self::NoPdfEngine(_) => "no_pdf_engine",
         }
     }

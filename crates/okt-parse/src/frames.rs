@@ -1,7 +1,8 @@
 //! How the service and its parser talk: one kind of frame, both ways.
 //!
-//! To the parser: one head (JSON: [`Hint`](crate::Hint) and [`Limits`](crate::Limits)), then the bytes of the file up to
-//! the end of the stream. From the parser: for each image a head (JSON) and its bytes, then the document or an error (JSON).
+//! To the parser: one head (JSON: [`Hint`](crate::Hint) and [`Limits`](crate::Limits)), then the bytes of the file in pieces,
+//! the last of which is empty. From the parser: for each image a head (JSON) and its bytes, then the document or an error
+//! (JSON). A parser that was started for it asks for the words in the picture of a page, and is answered on its input.
 
 use std::io::{self, Read, Write};
 
@@ -14,6 +15,10 @@ pub enum Frame {
     Bytes = b'b',
     Document = b'd',
     Error = b'e',
+    /// The picture of a page that has no text, as PNG.
+    Scan = b's',
+    /// The words in it, as tesseract's TSV; empty when there are none.
+    Words = b'w',
 }
 
 impl Frame {
@@ -28,6 +33,8 @@ impl Frame {
             b'b' => Self::Bytes,
             b'd' => Self::Document,
             b'e' => Self::Error,
+            b's' => Self::Scan,
+            b'w' => Self::Words,
             _ => return None,
         };
         Some((frame, u32::from_le_bytes(len)))

@@ -5,16 +5,17 @@ use url::Url;
 use crate::{Hint, Limits, ParseError, Read, clean};
 
 mod content;
+mod edges;
 mod guard;
 mod images;
 mod line;
 mod meta;
 mod names;
+mod phrases;
 mod render;
 mod tree;
 mod words;
 
-use render::{Block, Kind};
 use tree::Tree;
 
 /// More is no page that somebody wrote.
@@ -31,8 +32,8 @@ pub fn read(html: &str, hint: &Hint, limits: &Limits) -> Result<Read, ParseError
     let tree = Tree::parse(html);
     let base = base(&tree, hint);
     let content = content::find(&tree, meta::is_forum(&tree));
-    let blocks = trim(render::blocks(&tree, &content, base.as_ref()));
     let mut read = meta::read(&tree, base.as_ref());
+    let blocks = edges::trim(render::blocks(&tree, &content, base.as_ref()), read.title.as_deref());
     read.text = render::text(&blocks);
     read.markdown = render::markdown(&blocks);
     read.images = images::find(&tree, &content, base.as_ref(), limits);
@@ -53,26 +54,6 @@ fn base(tree: &Tree, hint: &Hint) -> Option<Url> {
         (Some(said), None) => Url::parse(said).ok(),
         (None, own) => own,
     }
-}
-
-/// Without the links around the content, and without headings that have nothing below them any more.
-fn trim(mut blocks: Vec<Block>) -> Vec<Block> {
-    let good = |block: &Block| !block.linky;
-    if !blocks.iter().any(good) {
-        return blocks;
-    }
-    while blocks.last().is_some_and(|block| block.linky || matches!(block.kind, Kind::Heading(_))) {
-        blocks.pop();
-    }
-    let is_heading = |block: &Block| matches!(block.kind, Kind::Heading(_));
-    let mut first = blocks.iter().position(|block| good(block) && !is_heading(block)).unwrap_or(0);
-    while first > 0 && is_heading(&blocks[first - 1]) {
-        first -= 1;
-    }
-    blocks.drain(..first);
-    // Within the content lists of links are part of it; a paragraph that is nothing but a link invites to leave.
-    blocks.retain(|block| !(block.linky && block.kind == Kind::Paragraph));
-    blocks
 }
 
 #[cfg(test)]

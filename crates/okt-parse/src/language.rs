@@ -7,31 +7,66 @@ const FEWEST: usize = 40;
 /// More are not looked at.
 const MOST: usize = 20_000;
 
-/// ISO 639-1. What the document claims holds unless the script of its text makes it impossible; without a claim, what
-/// can be told from the text if it is sure.
+/// Fewer of its commonest words say nothing about a language.
+const FEWEST_WORDS: usize = 2;
+
+/// ISO 639-1. What the document claims holds where the text agrees or does not say; without a claim, what can be told
+/// from the text: by its letters if that is sure, or else by the commonest words of a few languages.
 pub fn of(text: &str, claimed: Option<&str>) -> Option<String> {
     let claimed = claimed.and_then(code);
     let sample: String = text.chars().take(MOST).collect();
     if sample.chars().filter(|c| c.is_alphabetic()).count() < FEWEST {
-        return claimed;
+        return claimed.or_else(|| by_words(&sample).map(str::to_owned));
     }
     let found = whatlang::detect(&sample);
-    let Some(claimed) = claimed else {
-        return found
-            .filter(whatlang::Info::is_reliable)
-            .and_then(|info| short(info.lang()))
-            .map(str::to_owned);
-    };
+    let sure = found.as_ref().filter(|info| info.is_reliable()).and_then(|info| short(info.lang()));
+    let by_words = by_words(&sample);
+    let Some(claimed) = claimed else { return sure.or(by_words).map(str::to_owned) };
     match found {
-        Some(info) if !written_in(&claimed, info.script()) => {
-            Some(short(info.lang()).filter(|_| info.is_reliable()).map_or(claimed, str::to_owned))
-        }
-        // Templates claim English whatever is written into them.
-        Some(info) if claimed == "en" && info.is_reliable() && info.confidence() > 0.9 => {
-            Some(short(info.lang()).map_or(claimed, str::to_owned))
+        Some(info) if !written_in(&claimed, info.script()) => Some(sure.map_or(claimed, str::to_owned)),
+        // Templates claim a language whatever is written into them. Against it both ways of telling have to agree, since
+        // neighbours are easily taken for each other; for what has no list of words the letters alone have to do, and
+        // only against English, which is claimed most.
+        Some(info) if info.is_reliable() && info.confidence() > 0.9 => {
+            let other = sure.filter(|other| *other != claimed);
+            let agreed = by_words == other || (claimed == "en" && by_words.is_none());
+            Some(other.filter(|_| agreed).map_or(claimed, str::to_owned))
         }
         _ => Some(claimed),
     }
+}
+
+/// Whether a text may be in a language, by its letters alone.
+pub fn is_written_in(text: &str, code: &str) -> bool {
+    whatlang::detect_script(text).is_none_or(|script| written_in(code, script))
+}
+
+/// Words that are common in one of these languages and in no other of them.
+const WORDS: [(&str, &str); 7] = [
+    ("en", "the of and is was were are with which from that this has have been not its their by"),
+    (
+        "de",
+        "der die das und ist war wurde werden den dem mit von eine einen einem nicht auf im zu sich liegt auch",
+    ),
+    ("fr", "le les des est et dans une du au aux qui pour sur avec pas été était sont cette ses plus"),
+    ("es", "el los las y es una por con del fue más como pero su sus también está son tiene desde"),
+    ("it", "il gli è di della del nel nella che per una con sono più anche dal alla fu dei delle"),
+    ("pt", "o os as é uma do da dos das em no na não com foi mais são também pelo pela ao"),
+    ("nl", "de het een en is van op met niet zijn aan door voor werd wordt ook naar uit bij"),
+];
+
+/// The language of [`WORDS`] whose words stand in a text at least twice as often as those of any other.
+fn by_words(text: &str) -> Option<&'static str> {
+    let mut counts = [0_usize; WORDS.len()];
+    for word in text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()) {
+        let word = word.to_lowercase();
+        for (count, (_, words)) in counts.iter_mut().zip(WORDS) {
+            *count += usize::from(words.split(' ').any(|known| known == word));
+        }
+    }
+    let (best, most) = counts.iter().enumerate().max_by_key(|(_, count)| **count)?;
+    let next = counts.iter().enumerate().filter(|(at, _)| *at != best).map(|(_, count)| *count).max()?;
+    (*most >= FEWEST_WORDS && *most >= next * 2).then(|| WORDS[best].0)
 }
 
 /// `pt` of `pt-BR`; two letters or nothing.
@@ -151,6 +186,34 @@ mod tests {
         assert_eq!(of("Kurz.", Some("DE")).as_deref(), Some("de"));
         assert_eq!(of(RUSSIAN, Some("en")).as_deref(), Some("ru"));
         assert_eq!(of(GERMAN, Some("en")).as_deref(), Some("de"));
+    }
+
+    #[test]
+    fn a_claim_is_believed_only_where_the_text_agrees() {
+        const ENGLISH: &str = "The committee has decided that the bridge is closed in the spring, because the pillars of \
+                               the bridge have to be renewed by the city, which was not expected.";
+        assert_eq!(of(ENGLISH, Some("de")).as_deref(), Some("en"));
+        assert_eq!(of(ENGLISH, Some("en-GB")).as_deref(), Some("en"));
+        assert_eq!(of(GERMAN, Some("fr")).as_deref(), Some("de"));
+        // Neighbours are easily taken for each other.
+        let norwegian =
+            "Komiteen har bestemt at broen skal stenges til våren fordi pilarene må fornyes helt.";
+        assert_eq!(of(norwegian, Some("nb")).as_deref(), Some("nb"));
+    }
+
+    #[test]
+    fn short_texts_have_a_language() {
+        for (text, language) in [
+            ("La ciudad de Sevilla tiene cuatro puentes. El río es largo y los puentes son altos.", "es"),
+            ("Le port de Lyon est fermé. Les bateaux sont dans le port de la ville.", "fr"),
+            ("Der Hafen von Köln ist zu. Die Schiffe liegen auf dem Rhein.", "de"),
+            ("Il porto di Genova è chiuso. Le navi sono nel golfo.", "it"),
+            ("O porto do Porto é antigo. Os navios são do rio Douro.", "pt"),
+            ("De haven van Rotterdam is groot. Het schip ligt op de rivier.", "nl"),
+            ("The port of Halden is closed. Ships are in the river.", "en"),
+        ] {
+            assert_eq!(of(text, None).as_deref(), Some(language), "{text}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod document;
 mod frames;
 mod html;
 mod language;
+pub mod ocr;
 mod parse;
 pub mod pdf;
 pub mod references;
@@ -21,8 +22,9 @@ mod sniff;
 mod text;
 pub mod worker;
 
-pub use document::{Document, Hint, Image, ImageKind, Kind, Limits, ParseError, Rect};
+pub use document::{Document, Hint, Image, ImageKind, Kind, Limits, PageSize, ParseError, Rect};
 pub use frames::{Frame, read_frame, write_frame};
+pub use language::{is_written_in, of as language_of};
 use parse::Read;
 pub use parse::parse;
 pub use sentences::{SEGMENTER, segmenter_hash, sentences};

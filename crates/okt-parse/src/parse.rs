@@ -75,7 +75,7 @@ fn finish(
         markdown: read.markdown,
         sentences,
         boxes: Vec::new(),
-        pages: None,
+        pages: Vec::new(),
         segmenter: SEGMENTER.to_owned(),
         segmenter_hash: segmenter_hash(),
     };

@@ -1,26 +1,42 @@
 //! PDFs, read with pdfium.
 //!
 //! A page comes as characters with their places (`page.rs`); those become lines in the order in which a person reads them
-//! (`layout.rs`), without what every page repeats (`furniture.rs`); the lines become paragraphs (`flow.rs`).
+//! (`layout.rs`), without what every page repeats (`headers_footers.rs`); the lines become paragraphs (`flow.rs`).
 
+mod byline;
+mod dates;
 mod facts;
 mod flow;
-mod furniture;
+mod headers_footers;
 mod images;
 mod layout;
 mod page;
+mod record;
 mod right_to_left;
+mod scan;
+mod table;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use pdfium_render::prelude::{Pdfium, PdfiumError, PdfiumInternalError};
 
-use crate::document::{Document, Image, Kind, Limits, ParseError};
+use crate::document::{Document, Image, Kind, Limits, PageSize, ParseError};
 use crate::{SEGMENTER, language, segmenter_hash, sentences};
+
+/// For the pictures of pages in which words are looked for, of the half minute that a file has. Pages not drawn by then stay
+/// without text.
+const SCAN_TIME: Duration = Duration::from_secs(10);
 
 /// The library, loaded once: it has one state for the whole process. Without a lock around it: the child has one thread, and
 /// when the library runs out of memory the lock would be waited for by whoever holds it.
-pub struct Engine(Pdfium);
+pub struct Engine {
+    pdfium: Pdfium,
+    recognise: Option<Recognise>,
+}
+
+/// Finds the words in the picture of a page, a PNG: tesseract's TSV.
+type Recognise = fn(&[u8]) -> Option<String>;
 
 impl Engine {
     pub fn load(library: &Path) -> Result<Self, ParseError> {
@@ -34,12 +50,18 @@ impl Engine {
                 library.display()
             ))
         })?;
-        Ok(Self(Pdfium::new(bindings)))
+        Ok(Self { pdfium: Pdfium::new(bindings), recognise: None })
+    }
+
+    /// Pages without text are given to this, to have their words found.
+    #[must_use]
+    pub fn recognising(self, recognise: Recognise) -> Self {
+        Self { recognise: Some(recognise), ..self }
     }
 
     /// The engine itself, for measuring it without us.
     pub fn bare(&self) -> &Pdfium {
-        &self.0
+        &self.pdfium
     }
 }
 
@@ -56,7 +78,7 @@ pub fn parse(
     limits: &Limits,
     images: &mut dyn FnMut(Image),
 ) -> Result<Document, ParseError> {
-    let file = engine.0.load_pdf_from_byte_slice(bytes, None).map_err(|error| refused(&error))?;
+    let file = engine.pdfium.load_pdf_from_byte_slice(bytes, None).map_err(|error| refused(&error))?;
     let count = u32::try_from(file.pages().len()).unwrap_or(0);
     if count == 0 {
         return Err(ParseError::Damaged("it has no pages".to_owned()));
@@ -68,15 +90,29 @@ pub fn parse(
         )));
     }
     let mut gallery = images::Gallery::new(limits, images);
-    let mut pages = Vec::new();
-    let (mut text_bytes, mut broken) = (0, 0);
+    let (mut pages, mut sizes) = (Vec::new(), Vec::new());
+    let (mut text_bytes, mut broken, mut scans, mut drawing) = (0, 0, false, Duration::ZERO);
     for index in 0..file.pages().len() {
         let number = u32::try_from(index).unwrap_or(u32::MAX).saturating_add(1);
         let Ok(page) = file.pages().get(index) else {
             broken += 1;
             continue;
         };
-        let text = page::read(&page, number);
+        let mut text = page::read(&page, number);
+        let (width, height, rotation) = (page.width().value, page.height().value, text.rotation);
+        let is_scan = scan::is_scan(&page, &text);
+        scans |= is_scan;
+        let began = Instant::now();
+        let wanted = is_scan && engine.recognise.is_some() && drawing < SCAN_TIME;
+        let picture = if wanted { scan::picture(&page) } else { None };
+        drawing += began.elapsed();
+        let words = engine.recognise.zip(picture).and_then(|(recognise, picture)| recognise(&picture));
+        let words = words.map_or_else(Vec::new, |words| scan::fragments(&words, (width, height)));
+        let ocr = !words.is_empty();
+        if ocr {
+            text.fragments = words;
+        }
+        sizes.push(PageSize { number, width, height, rotation, ocr });
         text_bytes += text.fragments.iter().map(|fragment| fragment.text.len()).sum::<usize>();
         if text_bytes > usize::try_from(limits.text_bytes).unwrap_or(usize::MAX) {
             return Err(ParseError::TooMuch(format!("its text is longer than {} bytes", limits.text_bytes)));
@@ -87,22 +123,29 @@ pub fn parse(
     if broken == count {
         return Err(ParseError::Damaged("none of its pages can be read".to_owned()));
     }
-    furniture::remove(&mut pages);
-    let flow::Flow { text, markdown, title, places } = flow::flow(&pages);
-    if text.is_empty() {
-        return Err(ParseError::Empty);
+    headers_footers::remove(&mut pages);
+    let flow = flow::flow(&pages);
+    if flow.text.is_empty() {
+        return Err(match (scans, engine.recognise) {
+            (false, _) => ParseError::Empty,
+            (true, None) => {
+                ParseError::Scanned("this installation does not recognise text in pictures".to_owned())
+            }
+            (true, Some(_)) => ParseError::Scanned("no words were recognised in them".to_owned()),
+        });
     }
-    let facts = facts::read(&file, &text);
+    let facts = facts::read(&file, bytes, &flow);
+    let flow::Flow { text, markdown, places, .. } = flow;
     let language = language::of(&text, facts.language.as_deref());
     let sentences = sentences(&text, language.as_deref());
     let boxes = places.boxes(&pages, &sentences);
     Ok(Document {
         kind: Kind::Pdf,
         content_type: "application/pdf".to_owned(),
-        title: facts.title.or(title),
+        title: facts.title,
         author: facts.author,
         site_name: None,
-        published_at: None,
+        published_at: facts.published_at,
         language,
         license: None,
         doi: facts.doi,
@@ -110,7 +153,7 @@ pub fn parse(
         markdown,
         sentences,
         boxes,
-        pages: Some(count),
+        pages: sizes,
         segmenter: SEGMENTER.to_owned(),
         segmenter_hash: segmenter_hash(),
     })
@@ -121,6 +164,6 @@ fn refused(error: &PdfiumError) -> ParseError {
         PdfiumError::PdfiumLibraryInternalError(
             PdfiumInternalError::PasswordError | PdfiumInternalError::SecurityError,
         ) => ParseError::Locked,
-        _ => ParseError::Damaged("it begins like a PDF, but its structure can't be read".to_owned()),
+        _ => ParseError::Damaged("it begins like a PDF, but its structure cannot be parsed".to_owned()),
     }
 }

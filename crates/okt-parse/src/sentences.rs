@@ -46,7 +46,7 @@ pub fn segmenter_hash() -> String {
             }
             hash.update([0xff]);
         }
-        hash.finalize().iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+        hex::encode(hash.finalize())
     });
     HASH.clone()
 }

@@ -1,7 +1,7 @@
 //! The child that reads what others have written. It locks itself in, reads one file from its standard input, writes
 //! what it found to its standard output, and ends.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,6 +19,8 @@ pub const NOT_LOCKED: u8 = 3;
 /// A larger file is not read.
 pub const FILE_BYTES: u64 = 64 * 1024 * 1024;
 const HEAD_BYTES: u32 = 64 * 1024;
+/// What the words of one page take at most, with their places.
+pub const WORDS_BYTES: u32 = 4 * 1024 * 1024;
 
 /// What the service tells the child before the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -29,11 +31,15 @@ pub struct Head {
 
 /// The whole life of the child. Ends with success whenever it could say what came of it, be that a document or an error;
 /// whatever else happens to it, the file could not be read.
-pub fn run_worker(pdfium: Option<&Path>) -> ExitCode {
+///
+/// `ocr`: whoever started it answers when it asks for the words in a picture.
+pub fn run_worker(pdfium: Option<&Path>, ocr: bool) -> ExitCode {
     let engine = match sandbox::begin().map(|()| pdfium) {
         // Loading needs files; from here on there are none.
-        Ok(Some(library)) => Engine::load(library),
-        Ok(None) => Err(ParseError::NoPdfEngine("no engine is set up".to_owned())),
+        Ok(Some(library)) => {
+            Engine::load(library).map(|engine| if ocr { engine.recognising(ask) } else { engine })
+        }
+        Ok(None) => Err(ParseError::NoPdfEngine("no PDF engine is configured".to_owned())),
         Err(error) => return not_locked(&error),
     };
     if let Err(error) = sandbox::lock() {
@@ -61,7 +67,20 @@ fn answer(engine: Result<&Engine, ParseError>, out: &mut impl Write) -> io::Resu
     };
     let head: Head = serde_json::from_slice(&head)?;
     let mut bytes = Vec::new();
-    from.take(FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    let most = u32::try_from(FILE_BYTES).unwrap_or(u32::MAX);
+    loop {
+        match read_frame(&mut from, most)? {
+            Some((Frame::Bytes, piece)) if piece.is_empty() => break,
+            Some((Frame::Bytes, piece)) => bytes.extend(piece),
+            // A file whose end never came is no file.
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        }
+        if u64::try_from(bytes.len()).is_ok_and(|len| len > FILE_BYTES) {
+            break;
+        }
+    }
+    // The words in pictures are read from it.
+    drop(from);
     let mut broken = None;
     let mut give = |image: Image| {
         if broken.is_none() {
@@ -72,7 +91,7 @@ fn answer(engine: Result<&Engine, ParseError>, out: &mut impl Write) -> io::Resu
         Err(ParseError::TooMuch(format!("it is larger than {} MB", FILE_BYTES / 1024 / 1024)))
     } else {
         catch_unwind(AssertUnwindSafe(|| parse(engine, &bytes, &head, &mut give)))
-            .unwrap_or_else(|_| Err(ParseError::Damaged("its structure can't be followed".to_owned())))
+            .unwrap_or_else(|_| Err(ParseError::Damaged("its structure cannot be parsed".to_owned())))
     };
     if let Some(error) = broken {
         return Err(error);
@@ -80,6 +99,16 @@ fn answer(engine: Result<&Engine, ParseError>, out: &mut impl Write) -> io::Resu
     match result {
         Ok(document) => write_frame(out, Frame::Document, &serde_json::to_vec(&document)?),
         Err(error) => write_frame(out, Frame::Error, &serde_json::to_vec(&error)?),
+    }
+}
+
+/// Asks for the words in the picture of a page.
+fn ask(picture: &[u8]) -> Option<String> {
+    let mut out = io::stdout().lock();
+    write_frame(&mut out, Frame::Scan, picture).and_then(|()| out.flush()).ok()?;
+    match read_frame(&mut io::stdin().lock(), WORDS_BYTES).ok()? {
+        Some((Frame::Words, words)) => String::from_utf8(words).ok(),
+        _ => None,
     }
 }
 

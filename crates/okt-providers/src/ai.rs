@@ -1,13 +1,14 @@
-//! Chat and embedding models: those of others by the OpenAI-compatible protocol, and one of our own.
+//! Chat and embedding models: those of others by the OpenAI-compatible protocol, and those in our own process.
 //!
 //! Which models there are, where they are served and what they cost is in the catalogue `providers.ai.models`. What may
 //! pass is tried again as `providers.llm_retry` says. What a model says is data: nothing here acts on it, and neither
-//! it nor what was asked is ever logged. The one in our own process is in no catalogue and found by its name only.
+//! it nor what was asked is ever logged. Those in our own process are in no catalogue and found by their name only.
 
 mod attempts;
-mod builtin;
 mod endpoint;
 mod error;
+mod folder;
+mod local;
 mod remote;
 mod wire;
 
@@ -18,16 +19,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use okt_config::Config;
-use okt_model::EMBEDDING_MODEL;
+use okt_model::Money;
 use serde_json::Value;
 
-use builtin::Builtin;
 pub use error::AiError;
+use folder::Folder;
+use local::Local;
 use remote::Remote;
 
 use crate::guarded::GuardedClient;
 
-/// The catalogue, and our own model. Cheap to clone; made once in a process, since calls at once are counted in it.
+/// The catalogue, and the models in our own process. Cheap to clone; made once in a process, since calls at once are counted in it.
 #[derive(Clone)]
 pub struct Models(Arc<HashMap<String, Model>>);
 
@@ -38,7 +40,7 @@ pub struct Model(Kind);
 #[derive(Clone)]
 enum Kind {
     Remote(Arc<Remote>),
-    Builtin(Builtin),
+    Local(Local),
 }
 
 /// What a chat model is asked.
@@ -114,9 +116,9 @@ pub struct Embedded {
 }
 
 impl Models {
-    /// Our own alone: it needs nobody.
+    /// The built-in one alone: it needs nobody.
     pub fn own() -> Self {
-        Self(Arc::new(HashMap::from([Self::builtin()])))
+        Self(Arc::new(HashMap::from([Self::local(Local::builtin())])))
     }
 
     pub fn new(config: &Config, client: &GuardedClient) -> Self {
@@ -124,11 +126,13 @@ impl Models {
             let kind = Kind::Remote(Arc::new(Remote::new(model, config, client)));
             (model.id.clone(), Model(kind))
         };
-        Self(Arc::new(config.providers.ai.models.iter().map(remote).chain([Self::builtin()]).collect()))
+        let folder = Folder::new(&config.providers.embedding).map(Local::folder);
+        let local = folder.into_iter().chain([Local::builtin()]).map(Self::local);
+        Self(Arc::new(config.providers.ai.models.iter().map(remote).chain(local).collect()))
     }
 
-    fn builtin() -> (String, Model) {
-        (EMBEDDING_MODEL.to_owned(), Model(Kind::Builtin(Builtin::new())))
+    fn local(local: Local) -> (String, Model) {
+        (local.id().to_owned(), Model(Kind::Local(local)))
     }
 
     /// `None` when the catalogue does not have it.
@@ -141,16 +145,19 @@ impl Model {
     pub fn id(&self) -> &str {
         match &self.0 {
             Kind::Remote(remote) => &remote.settings.id,
-            Kind::Builtin(_) => EMBEDDING_MODEL,
+            Kind::Local(local) => local.id(),
         }
     }
 
-    /// In US dollars.
-    #[expect(clippy::cast_precision_loss, reason = "nobody pays for so many tokens that it would show")]
-    pub fn price(&self, usage: Usage) -> f64 {
+    /// Whether it runs in this process: nobody is asked, and nothing is paid.
+    pub fn is_local(&self) -> bool {
+        matches!(self.0, Kind::Local(_))
+    }
+
+    pub fn price(&self, usage: Usage) -> Money {
         match &self.0 {
-            Kind::Remote(remote) => remote.settings.price(usage.tokens_in as f64, usage.tokens_out as f64),
-            Kind::Builtin(_) => 0.0,
+            Kind::Remote(remote) => remote.settings.price(usage.tokens_in, usage.tokens_out),
+            Kind::Local(_) => Money::ZERO,
         }
     }
 
@@ -158,7 +165,19 @@ impl Model {
     pub fn rate_limit_rpm(&self) -> u32 {
         match &self.0 {
             Kind::Remote(remote) => remote.settings.rate_limit_rpm,
-            Kind::Builtin(_) => 0,
+            Kind::Local(_) => 0,
+        }
+    }
+
+    /// Whether who serves it answers and knows it: a list of models is asked for, once. `None` where there is no list to
+    /// be had.
+    pub async fn is_listed(&self, limit: Duration) -> Result<Option<bool>, AiError> {
+        match &self.0 {
+            Kind::Remote(remote) => {
+                let listed = remote.endpoint.list(limit).await?;
+                Ok(listed.map(|ids| ids.contains(&remote.settings.id)))
+            }
+            Kind::Local(local) => local.load().await.map(|()| Some(true)),
         }
     }
 
@@ -171,7 +190,7 @@ impl Model {
     {
         match &self.0 {
             Kind::Remote(remote) => remote.chat(chat, turn).await,
-            Kind::Builtin(_) => Err(builtin::NO_CHAT),
+            Kind::Local(_) => Err(local::NO_CHAT),
         }
     }
 
@@ -185,7 +204,7 @@ impl Model {
     {
         match &self.0 {
             Kind::Remote(remote) => remote.embed(texts, turn).await,
-            Kind::Builtin(builtin) => builtin.embed(texts, turn).await,
+            Kind::Local(local) => local.embed(texts, turn).await,
         }
     }
 }

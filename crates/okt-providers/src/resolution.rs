@@ -31,7 +31,7 @@ pub use attempt::{Attempt, Outcome};
 use hosts::Hosts;
 pub use okt_config::ResolutionProvider as Provider;
 use open_access::OpenAccess;
-pub use page::{Page, Taker, Validators, Verdict};
+pub use page::{Page, PageQuality, Taker, Validators};
 use robots::RobotsFiles;
 use run::Run;
 use solver::Solver;

@@ -52,12 +52,12 @@ pub struct Hit {
 pub enum SearchError {
     #[error("{0}")]
     NotConfigured(&'static str),
-    #[error("the cursor is not one that this search has handed out")]
+    #[error("the cursor was not issued by this search")]
     Cursor,
     /// The key is wrong, or the service is set up in another way than it is asked.
-    #[error("{service} refuses us with {status}: {remedy}")]
+    #[error("{service} rejected the request with {status}: {remedy}")]
     Refused { service: &'static str, status: u16, remedy: &'static str },
-    #[error("{service} wants to be asked less often; try again later")]
+    #[error("{service} limits the rate of requests; try again later")]
     RateLimited { service: &'static str, retry_after: Option<Duration> },
     #[error("{service} did not answer")]
     Silent {
@@ -71,12 +71,12 @@ impl From<SearchError> for Error {
     fn from(error: SearchError) -> Self {
         match error {
             SearchError::NotConfigured(words) => Self::NotConfigured(words),
-            SearchError::Cursor => Self::invalid("cursor", "is not one that this search has handed out"),
+            SearchError::Cursor => Self::invalid("cursor", "was not issued by this search"),
             SearchError::Refused { .. } => Self::NotConfigured(
-                "the search service refuses us; an operator has to look at its key under providers.search",
+                "the search service rejected the request; an operator has to check its key under providers.search",
             ),
             SearchError::RateLimited { .. } => {
-                Self::Overloaded("the search service wants to be asked less often; try again later")
+                Self::Overloaded("the search service limits the rate of requests; try again later")
             }
             SearchError::Silent { service, cause } => Self::Unavailable { service, cause },
         }
@@ -145,7 +145,7 @@ impl Search {
                 Some(web) => web.search(&question).await?,
                 None => {
                     return Err(SearchError::NotConfigured(
-                        "web search is not set up; an operator can do so under providers.search.web",
+                        "web search is not configured; an operator can set it up under providers.search.web",
                     ));
                 }
             },

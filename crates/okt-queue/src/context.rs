@@ -1,4 +1,4 @@
-//! What a job has at hand, and the only easy way to end it: the transaction of its effect.
+//! What a job runs with, and the one way to end it: the transaction of its commit.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,11 +10,14 @@ use okt_store::{Connection, Databases, Tx};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use crate::claim::Claimed;
+use crate::claim_query::ClaimedJob;
 use crate::json;
 
 /// How long a job waits for a repository that is being moved.
 const MOVING: Duration = Duration::from_secs(5);
+/// How long a job whose payload nobody here understands waits before a process looks at it again, and that is longer each
+/// time, up to four times this.
+const NOT_UNDERSTOOD: Duration = Duration::from_secs(15);
 
 /// The proof that a job has done what it had to.
 #[derive(Debug)]
@@ -27,87 +30,91 @@ pub struct Finished {
 pub enum JobError {
     /// It is tried again exactly when the error says that this may help.
     Failed(Error),
-    /// As [`Self::Failed`], and not before the other side wants to hear from us again.
-    Later { error: Error, after: Duration },
-    /// It can't go on yet, and says why; this does not count as an attempt.
+    /// As [`Self::Failed`], and not before the time that the other service asked for.
+    RetryAfter { error: Error, after: Duration },
+    /// It cannot go on yet; this does not count as an attempt.
     Waits { why: Waiting, delay: Duration },
-    /// An earlier run has had the effect.
-    HasHappened,
+    /// The job was discarded and has recorded that on its subject; its outbox entry is kept, so that it can be retried.
+    Discarded { message: String, output: Option<serde_json::Value> },
+    /// An earlier run has committed.
+    AlreadyCommitted,
 }
 
-impl From<Error> for JobError {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
+impl<E: Into<Error>> From<E> for JobError {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
     }
 }
 
-/// A job that was claimed, with what belongs to it.
+/// One run of a claimed job, with what it needs.
 #[derive(Clone)]
-pub(crate) struct Held {
-    pub(crate) job: Arc<Claimed>,
+pub(crate) struct JobRun {
+    pub(crate) job: Arc<ClaimedJob>,
     pub(crate) databases: Databases,
     pub(crate) cancel: CancellationToken,
-    pub(crate) said: Arc<Said>,
+    pub(crate) tracker: Arc<ProgressTracker>,
 }
 
-/// What a job says of itself while it runs; written down now and then.
+/// Progress and cost of a run, which the worker records now and then.
 #[derive(Default)]
-pub(crate) struct Said(Mutex<Words>);
+pub(crate) struct ProgressTracker(Mutex<Tracked>);
 
 #[derive(Default)]
-struct Words {
+struct Tracked {
     progress: Option<Progress>,
     cost: Cost,
     changed: bool,
 }
 
-impl Said {
-    /// Goes on from what earlier runs have spent.
-    pub(crate) fn since(cost: Cost) -> Self {
-        Self(Mutex::new(Words { cost, ..Words::default() }))
+impl ProgressTracker {
+    /// Continues from the cost of earlier runs.
+    pub(crate) fn resume(cost: Cost) -> Self {
+        Self(Mutex::new(Tracked { cost, ..Tracked::default() }))
     }
 
-    /// Progress and cost, to be written down; what was never said is left as it is.
+    /// Progress and cost to record; `None` leaves what is recorded.
     pub(crate) fn as_json(&self) -> (Option<String>, Option<String>) {
-        let words = self.words();
-        let progress = words.progress.as_ref().and_then(|progress| json::storable(progress).ok());
-        let cost = Some(words.cost).filter(|cost| *cost != Cost::default());
+        let tracked = self.tracked();
+        let progress = tracked.progress.as_ref().and_then(|progress| json::storable(progress).ok());
+        let cost = Some(tracked.cost).filter(|cost| *cost != Cost::default());
         (progress, cost.and_then(|cost| json::storable(&cost).ok()))
     }
 
-    /// What was said could not be written down.
-    pub(crate) fn say_again(&self) {
-        self.words().changed = true;
+    /// Recording failed; the next round tries again.
+    pub(crate) fn mark_changed(&self) {
+        self.tracked().changed = true;
     }
 
-    /// Whether anything was said since this was last asked.
-    pub(crate) fn anything(&self) -> bool {
-        std::mem::take(&mut self.words().changed)
+    /// Whether anything has changed since the last call.
+    pub(crate) fn take_changed(&self) -> bool {
+        std::mem::take(&mut self.tracked().changed)
     }
 
-    fn words(&self) -> std::sync::MutexGuard<'_, Words> {
+    fn tracked(&self) -> std::sync::MutexGuard<'_, Tracked> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
+impl JobRun {
     pub(crate) fn kind(&self) -> &str {
         &self.job.kind
     }
 
-    pub(crate) fn payload<P: Payload>(&self) -> Result<P, JobError> {
-        serde_json::from_str(&self.job.payload).map_err(|error| {
-            JobError::Failed(Error::invalid(
-                "payload",
-                format!("is not what this kind of job expects: {error}"),
-            ))
-        })
+    pub(crate) fn payload<P: Payload>(&self) -> serde_json::Result<P> {
+        serde_json::from_str(&self.job.payload)
     }
 
-    fn say(&self, change: impl FnOnce(&mut Words)) {
-        let mut words = self.said.words();
-        change(&mut words);
-        words.changed = true;
+    /// What becomes of a job whose payload can't be read: a newer process wrote it, and one is about to be started that can.
+    /// It waits for that, as it would if nobody here knew its kind.
+    pub(crate) fn not_understood(&self) -> JobError {
+        let times = u32::try_from(self.job.fencing_token).unwrap_or(1).clamp(1, 4);
+        JobError::Waits { why: Waiting::Worker, delay: NOT_UNDERSTOOD * times }
+    }
+
+    fn track(&self, change: impl FnOnce(&mut Tracked)) {
+        let mut tracked = self.tracker.tracked();
+        change(&mut tracked);
+        tracked.changed = true;
     }
 }
 
@@ -116,34 +123,34 @@ macro_rules! common {
     ($context:ident) => {
         impl $context {
             pub fn id(&self) -> JobId {
-                self.held.job.id
+                self.run.job.id
             }
 
             /// From 1.
             pub fn attempt(&self) -> i32 {
-                self.held.job.attempt
+                self.run.job.attempt
             }
 
             pub fn databases(&self) -> &Databases {
-                &self.held.databases
+                &self.run.databases
             }
 
             /// Ends when somebody wants the job to stop, for work that can't be dropped at an `await`.
             pub async fn cancelled(&self) {
-                self.held.cancel.cancelled().await;
+                self.run.cancel.cancelled().await;
             }
 
-            /// Shown to whoever watches, up to four times a second.
+            /// Shown to watchers, up to four times a second.
             pub fn progress(&self, progress: Progress) {
-                self.held.say(|words| words.progress = Some(progress));
+                self.run.track(|tracked| tracked.progress = Some(progress));
             }
 
             /// Adds to what the job has spent.
             pub fn spent(&self, cost: Cost) {
-                self.held.say(|words| {
-                    words.cost.tokens_in += cost.tokens_in;
-                    words.cost.tokens_out += cost.tokens_out;
-                    words.cost.usd += cost.usd;
+                self.run.track(|tracked| {
+                    tracked.cost.tokens_in += cost.tokens_in;
+                    tracked.cost.tokens_out += cost.tokens_out;
+                    tracked.cost.usd += cost.usd;
                 });
             }
         }
@@ -152,74 +159,95 @@ macro_rules! common {
 
 /// What a job on a repository has at hand.
 pub struct JobContext {
-    held: Held,
+    run: JobRun,
     repository: RepositoryId,
     database: String,
 }
 
 /// What a job of the installation has at hand.
 pub struct SystemContext {
-    held: Held,
+    run: JobRun,
 }
 
 common!(JobContext);
 common!(SystemContext);
 
 impl JobContext {
-    pub(crate) fn new(held: Held) -> Result<Self, JobError> {
-        let (Some(repository), Some(database)) = (held.job.repository, held.job.database.clone()) else {
-            return Err(Error::internal("a job on a repository came without one").into());
+    pub(crate) fn new(run: JobRun) -> Result<Self, JobError> {
+        let (Some(repository), Some(database)) = (run.job.repository, run.job.database.clone()) else {
+            return Err(Error::internal(format!(
+                "job {} of kind {:?} needs a repository and a database, and has {:?} and {:?}",
+                run.job.id, run.job.kind, run.job.repository, run.job.database,
+            ))
+            .into());
         };
-        Ok(Self { held, repository, database })
+        Ok(Self { run, repository, database })
     }
 
     pub const fn repository(&self) -> RepositoryId {
         self.repository
     }
 
-    /// The named database that the repository lived in when the job was queued; its door there leads on.
+    /// The named database that the repository lived in when the job was queued; the write fence there names the present one.
     pub fn database(&self) -> &str {
         &self.database
     }
 
-    /// A transaction to look at the repository in; to be dropped before anything is waited for.
-    pub async fn look(&self) -> Result<Tx, JobError> {
-        self.enter().await
+    /// A transaction to read the repository in. Drop it before awaiting anything slow.
+    pub async fn read(&self) -> Result<Tx, JobError> {
+        self.begin_fenced().await
     }
 
-    /// A transaction for a part of the work that does no harm when it is done again. Where an earlier run has had the
-    /// effect, the job ends here and well.
-    pub async fn step(&self) -> Result<Tx, JobError> {
-        let mut tx = self.enter().await?;
+    /// A transaction for a part of the work that is idempotent. If an earlier run has committed, the job ends here,
+    /// completed.
+    pub async fn checkpoint(&self) -> Result<Tx, JobError> {
+        let mut tx = self.begin_fenced().await?;
         if outbox::is_there(&mut tx, self.repository, self.id()).await? {
             Ok(tx)
         } else {
-            Err(JobError::HasHappened)
+            Err(JobError::AlreadyCommitted)
         }
     }
 
-    /// Begins the transaction of the effect. It takes away the right to it: where an earlier run has had the effect,
-    /// the job ends here and well.
-    pub async fn begin(&self) -> Result<Effect, JobError> {
-        let mut tx = self.enter().await?;
+    /// Begins the transaction that ends the job. It deletes the job's outbox entry; if an earlier run has committed, there
+    /// is none, and the job ends here, completed.
+    pub async fn begin(&self) -> Result<JobCommit, JobError> {
+        let mut tx = self.begin_fenced().await?;
         if !outbox::take(&mut tx, self.repository, self.id()).await? {
-            return Err(JobError::HasHappened);
+            return Err(JobError::AlreadyCommitted);
         }
-        Ok(Effect { tx, repository: self.repository, job: self.id(), successors: 0 })
+        Ok(self.job_commit(tx, true))
     }
 
-    /// Also to look: a job may have heard long ago where the repository lives.
-    async fn enter(&self) -> Result<Tx, JobError> {
-        match self.held.databases.begin(&self.database, self.repository).await {
-            Err(Error::Moving) => Err(JobError::Waits { why: Waiting::Dependency, delay: MOVING }),
+    /// As [`Self::begin`], for a run that may have to discard the job: the outbox entry is locked, and deleted only by
+    /// [`JobCommit::commit`].
+    pub async fn begin_discardable(&self) -> Result<JobCommit, JobError> {
+        let mut tx = self.begin_fenced().await?;
+        if !outbox::hold(&mut tx, self.repository, self.id()).await? {
+            return Err(JobError::AlreadyCommitted);
+        }
+        Ok(self.job_commit(tx, false))
+    }
+
+    fn job_commit(&self, tx: Tx, taken: bool) -> JobCommit {
+        let ClaimedJob { id, fencing_token, .. } = *self.run.job;
+        JobCommit { tx, repository: self.repository, job: id, fencing_token, successors: 0, taken }
+    }
+
+    /// Also for reads: the repository may have moved since the job was queued.
+    async fn begin_fenced(&self) -> Result<Tx, JobError> {
+        match self.run.databases.begin(&self.database, self.repository).await {
+            Err(okt_pg::Error(Error::Moving)) => {
+                Err(JobError::Waits { why: Waiting::Dependency, delay: MOVING })
+            }
             begun => Ok(begun?),
         }
     }
 }
 
 impl SystemContext {
-    pub(crate) const fn new(held: Held) -> Self {
-        Self { held }
+    pub(crate) const fn new(run: JobRun) -> Self {
+        Self { run }
     }
 
     /// Ends the job.
@@ -228,31 +256,49 @@ impl SystemContext {
     }
 }
 
-/// The one transaction of a job: what it changes, what comes next, and that it has happened.
-pub struct Effect {
+/// The transaction that ends a job: its changes, its successors, and the deletion of its outbox entry.
+pub struct JobCommit {
     tx: Tx,
     repository: RepositoryId,
     job: JobId,
+    fencing_token: i32,
     successors: u32,
+    /// Whether the outbox entry is deleted already.
+    taken: bool,
 }
 
-impl Effect {
-    /// Asks for another job on the same repository, if and when this one has its effect.
+impl JobCommit {
+    /// Enqueues another job on the same repository, if and when this one commits.
     pub async fn push<P: Payload>(&mut self, payload: &P, when: When) -> Result<JobId, JobError> {
-        let id = successor(self.job, P::KIND, self.successors);
+        let id = successor((self.job, self.fencing_token), P::KIND, self.successors);
         self.successors += 1;
-        outbox::push(&mut self.tx, self.repository, id, payload, when).await?;
+        outbox::push_after(&mut self.tx, self.repository, id, payload, when, Some(self.job)).await?;
         Ok(id)
     }
 
-    /// Makes everything true at once.
-    pub async fn commit(self, output: Option<serde_json::Value>) -> Result<Finished, JobError> {
+    /// Commits the changes, the successors and the deletion of the outbox entry.
+    pub async fn commit(mut self, output: Option<serde_json::Value>) -> Result<Finished, JobError> {
+        if !self.taken {
+            outbox::take(&mut self.tx, self.repository, self.job).await?;
+        }
         self.tx.commit().await?;
         Ok(Finished { output })
     }
+
+    /// Commits, and discards the job: it ends as `discarded` with this message, and can be retried. Only after
+    /// [`JobContext::begin_discardable`], which keeps the outbox entry that a retry needs.
+    pub async fn discard(
+        self,
+        message: String,
+        output: Option<serde_json::Value>,
+    ) -> Result<Finished, JobError> {
+        debug_assert!(!self.taken, "a job that has taken its outbox entry can't be retried");
+        self.tx.commit().await?;
+        Err(JobError::Discarded { message, output })
+    }
 }
 
-impl Deref for Effect {
+impl Deref for JobCommit {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
@@ -260,20 +306,29 @@ impl Deref for Effect {
     }
 }
 
-impl DerefMut for Effect {
+impl DerefMut for JobCommit {
     fn deref_mut(&mut self) -> &mut Connection {
         &mut self.tx
     }
 }
 
-/// The id of the n-th job that another one asks for: the same whenever it asks.
-fn successor(job: JobId, kind: &str, n: u32) -> JobId {
-    let hash =
-        Sha256::new().chain_update(job.uuid().as_bytes()).chain_update(n.to_be_bytes()).chain_update(kind);
+/// The id of the n-th job that a run of another one asks for. A job that was given up and is retried asks for others.
+fn successor((job, fencing_token): (JobId, i32), kind: &str, n: u32) -> JobId {
+    let hash = Sha256::new()
+        .chain_update(job.uuid().as_bytes())
+        .chain_update(fencing_token.to_be_bytes())
+        .chain_update(n.to_be_bytes())
+        .chain_update(kind);
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hash.finalize()[..16]);
-    // The same moment as the job's own, so that what belongs together lies together in an index.
-    bytes[..6].copy_from_slice(&job.uuid().as_bytes()[..6]);
+    let parent = job.uuid();
+    // The same moment as the job's own, so that what belongs together lies together in an index. The successors of a job are
+    // looked up by this: `sql/jobs.sql`, `job_tree`, `outbox::list_caused`.
+    bytes[..6].copy_from_slice(&parent.as_bytes()[..6]);
+    // Then how many jobs came before, so that a list by id shows a chain in the order in which it runs.
+    let depth = if parent.get_version_num() == 8 { parent.as_bytes()[6] & 0x0f } else { 0 };
+    bytes[6] = (depth + 1).min(0x0f);
+    bytes[7] = u8::try_from(n).unwrap_or(u8::MAX);
     uuid::Builder::from_custom_bytes(bytes).into_uuid().into()
 }
 
@@ -285,15 +340,27 @@ mod tests {
     fn a_successor_has_an_id_of_its_own_and_always_the_same() {
         let (job, other) = (JobId::mint(), JobId::mint());
         let ids = [
-            successor(job, "embed_facts", 0),
-            successor(job, "embed_facts", 1),
-            successor(job, "cleanup_facts", 0),
-            successor(other, "embed_facts", 0),
+            successor((job, 1), "embed_facts", 0),
+            successor((job, 1), "embed_facts", 1),
+            successor((job, 2), "embed_facts", 0),
+            successor((job, 1), "cleanup_facts", 0),
+            successor((other, 1), "embed_facts", 0),
         ];
         let distinct: std::collections::HashSet<_> = ids.iter().collect();
         assert_eq!(distinct.len(), ids.len());
-        assert_eq!(ids[0], successor(job, "embed_facts", 0));
+        assert_eq!(ids[0], successor((job, 1), "embed_facts", 0));
         assert_eq!(ids[0].uuid().as_bytes()[..6], job.uuid().as_bytes()[..6]);
         assert_eq!(ids[0].uuid().get_version_num(), 8);
+    }
+
+    #[test]
+    fn a_chain_is_in_order_by_id() {
+        let mut chain = vec![JobId::mint()];
+        for _ in 0..14 {
+            let last = chain[chain.len() - 1];
+            chain.push(successor((last, 1), "embed_facts", 0));
+        }
+        assert!(chain.is_sorted());
+        assert!(successor((chain[0], 1), "embed_facts", 0) < successor((chain[0], 1), "cleanup_facts", 1));
     }
 }

@@ -1,24 +1,47 @@
-//! Putting jobs into the queue, in the order in which repositories take turns.
+//! Enqueues jobs. Each tenant has a cursor (`okt_tasks.lanes`), from which its jobs get fair-queue sequence numbers (`turn`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use okt_model::{Error, NewJob, RepositoryId, Result};
-use okt_store::{Connection, from_sqlx};
+use okt_model::{Error, JobId, NewJob, RepositoryId};
+use okt_pg::Result;
+use okt_store::Connection;
 use uuid::Uuid;
 
 use crate::changes;
+use crate::sweep::known;
 
 /// How often a job is tried before it is given up.
 pub(crate) const MAX_ATTEMPTS: i32 = 10;
 
+/// Stands between the unique key of an internal job and its id, where its twin runs and has the key.
+const AFTER_TWIN: &str = "#";
+
 /// Queues jobs; those that are there already stay as they are. A job whose unique key is taken is recorded as
-/// cancelled, so that whoever was told its id finds out which job does the work.
+/// cancelled, so that whoever was told its id finds out which job does the work. Nobody was told of one that is internal:
+/// beside a twin that waits it is dropped, and behind one that only runs it is queued. Returns those that were dropped.
 #[tracing::instrument(level = "debug", name = "db.jobs.enqueue", skip_all)]
-pub async fn enqueue(conn: &mut Connection, jobs: &[NewJob]) -> Result<()> {
+pub async fn enqueue(conn: &mut Connection, jobs: &[NewJob]) -> Result<Vec<JobId>> {
     if jobs.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let turns = turns(conn, jobs).await?;
+    let mut dropped = Vec::new();
+    for job in insert(conn, jobs).await? {
+        if !job.internal {
+            record_duplicate(conn, job).await?;
+        } else if has_waiting_twin(conn, job).await? {
+            dropped.push(job.id);
+        } else {
+            // The key is that of the one who runs.
+            let key = job.unique_key.as_ref().map(|key| format!("{key}{AFTER_TWIN}{}", job.id));
+            insert(conn, &[NewJob { unique_key: key, ..job.clone() }]).await?;
+        }
+    }
+    Ok(dropped)
+}
+
+/// Queues those whose unique key is free; returns the others.
+async fn insert<'a>(conn: &mut Connection, jobs: &'a [NewJob]) -> Result<Vec<&'a NewJob>> {
+    let turns = assign_sequence(conn, jobs).await?;
     let kinds: BTreeSet<&str> = jobs.iter().map(|job| job.kind.as_str()).collect();
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(",");
     let changed = changes::message(jobs.iter().map(|job| (job.repository, job.id)));
@@ -30,10 +53,11 @@ pub async fn enqueue(conn: &mut Connection, jobs: &[NewJob]) -> Result<()> {
     let priorities: Vec<i16> = jobs.iter().map(|job| job.priority).collect();
     let payloads: Vec<String> = jobs.iter().map(|job| job.payload.clone()).collect();
     let unique_keys: Vec<Option<String>> = jobs.iter().map(|job| job.unique_key.clone()).collect();
-    let sources: Vec<Option<Uuid>> = jobs.iter().map(|job| job.subject.source).collect();
-    let investigations: Vec<Option<Uuid>> = jobs.iter().map(|job| job.subject.investigation).collect();
-    let reports: Vec<Option<Uuid>> = jobs.iter().map(|job| job.subject.report).collect();
+    let subject_kinds: Vec<Option<String>> =
+        jobs.iter().map(|job| job.subject.map(|subject| subject.kind.as_str().to_owned())).collect();
+    let subjects: Vec<Option<Uuid>> = jobs.iter().map(|job| job.subject.map(|subject| subject.id)).collect();
     let delays: Vec<i64> = jobs.iter().map(|job| job.delay_ms).collect();
+    let causes: Vec<Option<Uuid>> = jobs.iter().map(|job| job.caused_by.map(JobId::uuid)).collect();
     /// The same with one statement and with the other.
     macro_rules! queue {
         ($file:literal) => {
@@ -47,13 +71,13 @@ pub async fn enqueue(conn: &mut Connection, jobs: &[NewJob]) -> Result<()> {
                 &turns,
                 &payloads,
                 &unique_keys as &[Option<String>],
-                &sources as &[Option<Uuid>],
-                &investigations as &[Option<Uuid>],
-                &reports as &[Option<Uuid>],
+                &subject_kinds as &[Option<String>],
+                &subjects as &[Option<Uuid>],
                 &delays,
                 MAX_ATTEMPTS,
                 kinds,
                 changed,
+                &causes as &[Option<Uuid>],
             )
             .fetch_one(&mut *conn)
             .await
@@ -67,41 +91,57 @@ pub async fn enqueue(conn: &mut Connection, jobs: &[NewJob]) -> Result<()> {
         if may_be_taken { queue!("src/sql/enqueue_unique.sql") } else { queue!("src/sql/enqueue.sql") };
     let count = match count {
         Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
-            return Err(Error::Unavailable { service: "the queue", cause: error.into() });
+            return Err(Error::Unavailable { service: "the queue", cause: error.into() }.into());
         }
-        count => count.map_err(from_sqlx)?,
+        count => count?,
     };
-    if usize::try_from(count).unwrap_or(0) < jobs.len() {
-        for job in jobs.iter().filter(|job| job.unique_key.is_some()) {
-            record_duplicate(conn, job).await?;
-        }
+    if usize::try_from(count).unwrap_or(0) == jobs.len() {
+        return Ok(Vec::new());
     }
-    Ok(())
+    let unique: Vec<&NewJob> = jobs.iter().filter(|job| job.unique_key.is_some()).collect();
+    let ids: Vec<JobId> = unique.iter().map(|job| job.id).collect();
+    let there: BTreeSet<JobId> = known(conn, &ids).await?.into_iter().collect();
+    Ok(unique.into_iter().filter(|job| !there.contains(&job.id)).collect())
 }
 
-/// Gives each job its turn: one further than the last of its repository, and not behind the one that is served now. Turns
-/// that are given to a job that is there already are lost, which does no harm.
-#[tracing::instrument(level = "debug", name = "db.lanes.give_turns", skip_all)]
-async fn turns(conn: &mut Connection, jobs: &[NewJob]) -> Result<Vec<i64>> {
-    let lane = |job: &NewJob| {
+/// Whether one with the same key waits, of itself or behind one that runs.
+#[tracing::instrument(level = "debug", name = "db.jobs.has_waiting_twin", skip_all)]
+async fn has_waiting_twin(conn: &mut Connection, job: &NewJob) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_tasks.jobs
+                           WHERE kind = $1 AND coalesce(repository_id, '00000000-0000-0000-0000-000000000000') = $2
+                             AND (unique_key = $3 OR starts_with(unique_key, $3 || $4))
+                             AND state IN ('scheduled', 'available', 'retryable')) AS "found!""#,
+        job.kind,
+        job.repository.map_or(Uuid::nil(), RepositoryId::uuid),
+        job.unique_key,
+        AFTER_TWIN,
+    );
+    Ok(found.fetch_one(conn).await?)
+}
+
+/// Gives each job a sequence number: one more than the last of its tenant, and not less than the one that is served now.
+/// Numbers that are given to a job that exists already are lost, which does no harm.
+#[tracing::instrument(level = "debug", name = "db.jobs.assign_sequence", skip_all)]
+async fn assign_sequence(conn: &mut Connection, jobs: &[NewJob]) -> Result<Vec<i64>> {
+    let tenant = |job: &NewJob| {
         (job.kind.clone(), job.priority, job.repository.map_or(Uuid::nil(), RepositoryId::uuid))
     };
-    let mut lanes: BTreeMap<(String, i16, Uuid), i64> = BTreeMap::new();
+    let mut cursors: BTreeMap<(String, i16, Uuid), i64> = BTreeMap::new();
     for job in jobs {
-        *lanes.entry(lane(job)).or_default() += 1;
+        *cursors.entry(tenant(job)).or_default() += 1;
     }
-    let kinds: Vec<String> = lanes.keys().map(|(kind, ..)| kind.clone()).collect();
-    let priorities: Vec<i16> = lanes.keys().map(|(_, priority, _)| *priority).collect();
-    let repositories: Vec<Uuid> = lanes.keys().map(|(.., repository)| *repository).collect();
-    let added: Vec<i64> = lanes.values().copied().collect();
-    let given = sqlx::query_file!("src/sql/lanes.sql", &kinds, &priorities, &repositories, &added)
+    let kinds: Vec<String> = cursors.keys().map(|(kind, ..)| kind.clone()).collect();
+    let priorities: Vec<i16> = cursors.keys().map(|(_, priority, _)| *priority).collect();
+    let repositories: Vec<Uuid> = cursors.keys().map(|(.., repository)| *repository).collect();
+    let added: Vec<i64> = cursors.values().copied().collect();
+    let given = sqlx::query_file!("src/sql/tenant_cursors.sql", &kinds, &priorities, &repositories, &added)
         .fetch_all(&mut *conn)
-        .await
-        .map_err(from_sqlx)?;
+        .await?;
     let mut before: BTreeMap<(String, i16, Uuid), i64> =
         given.into_iter().map(|row| ((row.kind, row.priority, row.repository_id), row.before)).collect();
     let turn = |job| {
-        let last = before.entry(lane(job)).or_default();
+        let last = before.entry(tenant(job)).or_default();
         *last += 1;
         *last
     };
@@ -113,9 +153,9 @@ async fn turns(conn: &mut Connection, jobs: &[NewJob]) -> Result<Vec<i64>> {
 async fn record_duplicate(conn: &mut Connection, job: &NewJob) -> Result<()> {
     sqlx::query!(
         "INSERT INTO okt_tasks.jobs
-                (id, repository_id, database, kind, state, priority, turn, payload, unique_key, source_id,
-                 investigation_id, report_id, max_attempts, output, finished_at, finished_in)
-         SELECT $1, $2, $3, $4, 'cancelled', $5, 0, $6::text::jsonb, $7, $8, $9, $10, $11,
+                (id, repository_id, database, kind, state, priority, turn, payload, unique_key,
+                 subject_kind, subject_id, max_attempts, output, finished_at, finished_in)
+         SELECT $1, $2, $3, $4, 'cancelled', $5, 0, $6::text::jsonb, $7, $8, $9, $10,
                 jsonb_build_object('duplicate_of', twin.id), clock_timestamp(), pg_current_xact_id()::text::bigint
            FROM (SELECT 1) AS one
            LEFT JOIN okt_tasks.jobs twin
@@ -129,14 +169,12 @@ async fn record_duplicate(conn: &mut Connection, job: &NewJob) -> Result<()> {
         job.priority,
         job.payload,
         job.unique_key,
-        job.subject.source,
-        job.subject.investigation,
-        job.subject.report,
+        job.subject.map(|subject| subject.kind.as_str()),
+        job.subject.map(|subject| subject.id),
         MAX_ATTEMPTS,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -148,7 +186,7 @@ pub(crate) async fn record_refused(conn: &mut Connection, job: &NewJob) -> Resul
                 (id, repository_id, database, kind, state, priority, turn, payload, max_attempts, failures,
                  finished_at, finished_in)
          VALUES ($1, $2, $3, $4, 'discarded', $5, 0, '{}', $6,
-                 okt_tasks.with_failure(NULL, 0, 'it could not be queued; the service''s log has more under its id'),
+                 okt_tasks.with_failure(NULL, 0, 'the job could not be enqueued; see the service log under its id'),
                  clock_timestamp(), pg_current_xact_id()::text::bigint)
          ON CONFLICT (id) DO NOTHING",
         job.id.uuid(),
@@ -159,7 +197,6 @@ pub(crate) async fn record_refused(conn: &mut Connection, job: &NewJob) -> Resul
         MAX_ATTEMPTS,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }

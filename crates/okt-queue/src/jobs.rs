@@ -1,30 +1,30 @@
-//! What people may ask of jobs: to see them, to stop one, to try one again.
+//! Jobs as callers see them: read, cancel, retry.
 
 use std::time::Duration;
 
 use okt_model::{
-    Cost, Error, Job, JobFilter, JobId, JobState, NewJob, Payload, RepositoryId, Result, Subject, Waiting,
+    Cost, Error, Job, JobFilter, JobId, JobState, NewJob, Payload, RepositoryId, Subject, Waiting,
 };
-use okt_store::outbox::{self, Note};
-use okt_store::{Databases, Pooled, Tx, from_sqlx};
-use sqlx::PgConnection;
+use okt_pg::Result;
+use okt_store::outbox::{self, Entry};
+use okt_store::{Databases, Pooled, Tx};
 use uuid::Uuid;
 
 use crate::changes;
 use crate::enqueue::{MAX_ATTEMPTS, enqueue};
 use crate::rescue;
 
-/// Whose jobs are meant.
+/// Which jobs a function works on: all, or those of one repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
-    Everybodys,
+pub enum TenantFilter {
+    All,
     Repository(RepositoryId),
 }
 
-impl Whose {
+impl TenantFilter {
     const fn repository(self) -> Option<RepositoryId> {
         match self {
-            Self::Everybodys => None,
+            Self::All => None,
             Self::Repository(id) => Some(id),
         }
     }
@@ -42,51 +42,51 @@ pub struct Count {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(pub i64);
 
-/// What somebody who looked had to see: all transactions that had ended by then. Exact also while old ones still run,
-/// which a single number could not be.
+/// A PostgreSQL snapshot: the transactions that had ended by then. Exact also while old ones still run, which a single
+/// number could not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen(String);
+pub struct Snapshot(String);
 
-impl Seen {
+impl Snapshot {
     /// Everything before a position, and nothing from it on.
     pub fn before(position: Position) -> Self {
         Self(format!("{0}:{0}:", position.0))
     }
 
-    /// Everything older was to be seen.
+    /// Every older transaction is visible in the snapshot.
     pub fn horizon(&self) -> Position {
         let number = self.0.split(':').next().and_then(|text| text.parse().ok());
         Position(number.unwrap_or(0))
     }
 }
 
-pub async fn find(databases: &Databases, whose: Whose, id: JobId) -> Result<Option<Job>> {
-    let mut found = get(databases, whose, &[id]).await?;
+pub async fn find(databases: &Databases, tenant: TenantFilter, id: JobId) -> Result<Option<Job>> {
+    let mut found = get(databases, tenant, &[id]).await?;
     Ok(found.pop())
 }
 
 /// Those of these that there are.
-pub async fn get(databases: &Databases, whose: Whose, ids: &[JobId]) -> Result<Vec<Job>> {
+pub async fn get(databases: &Databases, tenant: TenantFilter, ids: &[JobId]) -> Result<Vec<Job>> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
     let limit = i64::try_from(ids.len()).unwrap_or(i64::MAX);
-    select(databases, whose, Some(&ids), &JobFilter::default(), None, limit).await
+    select(databases, tenant, Some(&ids), &JobFilter::default(), None, limit).await
 }
 
 /// Newest first, from before `before`.
 pub async fn list(
     databases: &Databases,
-    whose: Whose,
+    tenant: TenantFilter,
     filter: &JobFilter,
     before: Option<JobId>,
     limit: i64,
 ) -> Result<Vec<Job>> {
-    select(databases, whose, None, filter, before, limit).await
+    select(databases, tenant, None, filter, before, limit).await
 }
 
 #[tracing::instrument(level = "debug", name = "db.jobs.select", skip_all)]
 async fn select(
     databases: &Databases,
-    whose: Whose,
+    tenant: TenantFilter,
     ids: Option<&[Uuid]>,
     filter: &JobFilter,
     before: Option<JobId>,
@@ -95,19 +95,17 @@ async fn select(
     let mut tx = planned_anew(databases).await?;
     let rows = sqlx::query_file!(
         "src/sql/jobs.sql",
-        whose.repository().map(RepositoryId::uuid),
+        tenant.repository().map(RepositoryId::uuid),
         ids,
         before.map(JobId::uuid),
         filter.state.map(JobState::as_str),
         filter.kind,
-        filter.subject.source,
-        filter.subject.investigation,
-        filter.subject.report,
+        filter.subject.map(|subject| subject.kind.as_str()),
+        filter.subject.map(|subject| subject.id),
         limit,
     )
     .fetch_all(&mut *tx)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     tx.commit().await?;
     rows.into_iter()
         .map(|row| {
@@ -117,11 +115,7 @@ async fn select(
                 kind: row.kind,
                 state: state(&row.state)?,
                 priority: row.priority,
-                subject: Subject {
-                    source: row.source_id,
-                    investigation: row.investigation_id,
-                    report: row.report_id,
-                },
+                subject: Subject::from_columns(row.subject_kind.as_deref(), row.subject_id),
                 attempt: row.attempt,
                 max_attempts: row.max_attempts,
                 crashes: row.crashes,
@@ -135,6 +129,7 @@ async fn select(
                 heartbeat_at: row.heartbeat_at,
                 finished_at: row.finished_at,
                 output: json(row.output.as_deref())?,
+                successors: row.successors.into_iter().map(Into::into).collect(),
             })
         })
         .collect()
@@ -146,7 +141,7 @@ pub const COUNTED: i64 = 100_000;
 /// How many jobs there are by kind and state; all of a repository's, or everybody's that have not ended well. Counts at
 /// most [`COUNTED`] rows, the newest, and says whether that was all.
 #[tracing::instrument(level = "debug", name = "db.jobs.count", skip_all)]
-pub async fn count(databases: &Databases, whose: Whose) -> Result<(Vec<Count>, bool)> {
+pub async fn count(databases: &Databases, tenant: TenantFilter) -> Result<(Vec<Count>, bool)> {
     let mut tx = planned_anew(databases).await?;
     let rows = sqlx::query!(
         r#"SELECT kind, state, count(*) AS "count!"
@@ -161,12 +156,11 @@ pub async fn count(databases: &Databases, whose: Whose) -> Result<(Vec<Count>, b
                     LIMIT $2) AS everybodys
             GROUP BY kind, state
             ORDER BY 1, 2"#,
-        whose.repository().map(RepositoryId::uuid),
+        tenant.repository().map(RepositoryId::uuid),
         COUNTED,
     )
     .fetch_all(&mut *tx)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     tx.commit().await?;
     let rows = rows.into_iter().map(|row| {
         let (kind, state) = (row.kind.unwrap_or_default(), state(&row.state.unwrap_or_default())?);
@@ -188,15 +182,13 @@ pub async fn workers(databases: &Databases) -> Result<Vec<(String, i64)>> {
             GROUP BY k.kind ORDER BY k.kind"#
     )
     .fetch_all(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
-    conn.done();
+    .await?;
     Ok(rows.into_iter().map(|row| (row.kind, row.count)).collect())
 }
 
 /// Cancels a job: at once if it waits; if it runs, its process is told. `None` when there is none that could be.
 #[tracing::instrument(level = "debug", name = "db.jobs.cancel", skip_all)]
-pub async fn cancel(databases: &Databases, whose: Whose, id: JobId) -> Result<Option<JobState>> {
+pub async fn cancel(databases: &Databases, tenant: TenantFilter, id: JobId) -> Result<Option<JobState>> {
     let mut tx = databases.begin_tasks().await?;
     let row = sqlx::query!(
         "UPDATE okt_tasks.jobs
@@ -209,11 +201,10 @@ pub async fn cancel(databases: &Databases, whose: Whose, id: JobId) -> Result<Op
             AND state IN ('scheduled', 'available', 'running', 'retryable')
          RETURNING state, repository_id",
         id.uuid(),
-        whose.repository().map(RepositoryId::uuid),
+        tenant.repository().map(RepositoryId::uuid),
     )
     .fetch_optional(&mut *tx)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     let Some(row) = row else { return Ok(None) };
     sqlx::query!(
         "SELECT pg_notify('okt_jobs_cancel', $1), pg_notify('okt_jobs_changed', $2)",
@@ -221,8 +212,7 @@ pub async fn cancel(databases: &Databases, whose: Whose, id: JobId) -> Result<Op
         changes::message(std::iter::once((row.repository_id.map(Into::into), id))),
     )
     .execute(&mut *tx)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     tx.commit().await?;
     state(&row.state).map(Some)
 }
@@ -230,27 +220,30 @@ pub async fn cancel(databases: &Databases, whose: Whose, id: JobId) -> Result<Op
 /// Queues a job again that was given up or cancelled, or does not wait any longer for the one that would be tried again.
 /// `None` when there is none that could be.
 #[tracing::instrument(level = "debug", name = "db.jobs.retry", skip_all)]
-pub async fn retry(databases: &Databases, whose: Whose, id: JobId) -> Result<Option<()>> {
+pub async fn retry(databases: &Databases, tenant: TenantFilter, id: JobId) -> Result<Option<()>> {
     let mut tx = databases.begin_tasks().await?;
     let row = sqlx::query!(
         "UPDATE okt_tasks.jobs
             SET state = 'available', attempt = 0, crashes = 0, cancel_asked_at = NULL, waiting_for = NULL,
-                scheduled_at = clock_timestamp(), finished_at = NULL, finished_in = NULL, output = NULL
+                scheduled_at = clock_timestamp(), finished_at = NULL, finished_in = NULL, output = NULL,
+                end_handled = false
           WHERE id = $1 AND ($2::uuid IS NULL OR repository_id = $2)
             AND state IN ('retryable', 'cancelled', 'discarded')
-            -- Older ones are about to be forgotten, and their notes before them.
+            -- Older ones are about to be forgotten, and their outbox entries before them.
             AND (finished_at IS NULL OR finished_at > statement_timestamp() - interval '7 days' + interval '1 hour')
          RETURNING kind, repository_id",
         id.uuid(),
-        whose.repository().map(RepositoryId::uuid),
+        tenant.repository().map(RepositoryId::uuid),
     )
     .fetch_optional(&mut *tx)
     .await;
     let row = match row {
         Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
-            return Err(Error::Conflict("another job that does the same is queued already"));
+            return Err(
+                Error::Conflict("an equivalent job (same kind and unique key) is already queued").into()
+            );
         }
-        row => row.map_err(from_sqlx)?,
+        row => row?,
     };
     let Some(row) = row else { return Ok(None) };
     sqlx::query!(
@@ -259,8 +252,7 @@ pub async fn retry(databases: &Databases, whose: Whose, id: JobId) -> Result<Opt
         changes::message(std::iter::once((row.repository_id.map(Into::into), id))),
     )
     .execute(&mut *tx)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     tx.commit().await?;
     Ok(Some(()))
 }
@@ -276,7 +268,7 @@ pub async fn wake(databases: &Databases, repository: RepositoryId, why: Waiting)
         repository.uuid(),
         why.as_str(),
     );
-    let rows = rows.fetch_all(&mut *tx).await.map_err(from_sqlx)?;
+    let rows = rows.fetch_all(&mut *tx).await?;
     let kinds: std::collections::BTreeSet<&str> = rows.iter().map(|row| &*row.kind).collect();
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(",");
     if !rows.is_empty() {
@@ -285,33 +277,33 @@ pub async fn wake(databases: &Databases, repository: RepositoryId, why: Waiting)
             kinds,
             changes::message(rows.iter().map(|row| (Some(repository), row.id.into()))),
         );
-        told.execute(&mut *tx).await.map_err(from_sqlx)?;
+        told.execute(&mut *tx).await?;
     }
     tx.commit().await?;
     Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))
 }
 
-/// A job whose note has not reached the queue yet.
-pub async fn find_on_its_way(
+/// A job whose outbox entry has not reached the queue yet.
+pub async fn find_in_outbox(
     databases: &Databases,
     database: &str,
     repository: RepositoryId,
     id: JobId,
 ) -> Result<Option<Job>> {
     let mut tx = databases.begin_to_read(database, repository).await?;
-    let note = outbox::find(&mut tx, repository, id).await?;
+    let entry = outbox::find(&mut tx, repository, id).await?;
     tx.commit().await?;
-    Ok(note.map(|note| on_its_way(repository, note)))
+    Ok(entry.map(|entry| from_outbox(repository, entry)))
 }
 
-fn on_its_way(repository: RepositoryId, note: Note) -> Job {
+pub(crate) fn from_outbox(repository: RepositoryId, entry: Entry) -> Job {
     Job {
-        id: note.id,
+        id: entry.id,
         repository: Some(repository),
-        kind: note.kind,
-        state: if note.due { JobState::Available } else { JobState::Scheduled },
-        priority: note.priority,
-        subject: note.subject,
+        kind: entry.kind,
+        state: if entry.due { JobState::Available } else { JobState::Scheduled },
+        priority: entry.priority,
+        subject: entry.subject,
         attempt: 0,
         max_attempts: MAX_ATTEMPTS,
         crashes: 0,
@@ -319,12 +311,13 @@ fn on_its_way(repository: RepositoryId, note: Note) -> Job {
         cost: Cost::default(),
         failures: Vec::new(),
         waiting_for: Some(Waiting::Relay),
-        created_at: note.created_at,
-        scheduled_at: note.scheduled_at,
+        created_at: entry.created_at,
+        scheduled_at: entry.scheduled_at,
         started_at: None,
         heartbeat_at: None,
         finished_at: None,
         output: None,
+        successors: Vec::new(),
     }
 }
 
@@ -351,22 +344,23 @@ pub async fn cancel_all(databases: &Databases, repository: RepositoryId) -> Resu
             repository.uuid(),
         )
         .fetch_all(&mut *conn)
-        .await
-        .map_err(from_sqlx)?;
-        conn.done();
+        .await?;
+        drop(conn);
         if ids.is_empty() {
             return Ok(total);
         }
         for id in ids {
-            total += u64::from(cancel(databases, Whose::Repository(repository), id.into()).await?.is_some());
+            total += u64::from(
+                cancel(databases, TenantFilter::Repository(repository), id.into()).await?.is_some(),
+            );
         }
     }
 }
 
-/// The notes of a repository's jobs lie in another database now. A few at a time, and without waiting for a job that is just
-/// being told of: what is left out is led on by the door at the old place, and found by the next round.
-#[tracing::instrument(level = "debug", name = "db.jobs.move_notes", skip_all)]
-pub async fn move_notes(databases: &Databases, repository: RepositoryId, database: &str) -> Result<u64> {
+/// Records that a repository has moved to another database. A few jobs at a time, and without waiting for a locked row: a
+/// job that is left out follows the write fence of the old database, and is found by the next round.
+#[tracing::instrument(level = "debug", name = "db.jobs.set_database", skip_all)]
+pub async fn set_database(databases: &Databases, repository: RepositoryId, database: &str) -> Result<u64> {
     let mut total = 0;
     loop {
         let mut conn = databases.acquire_tasks().await?;
@@ -379,9 +373,7 @@ pub async fn move_notes(databases: &Databases, repository: RepositoryId, databas
             database,
         )
         .execute(&mut *conn)
-        .await
-        .map_err(from_sqlx)?;
-        conn.done();
+        .await?;
         total += done.rows_affected();
         if done.rows_affected() == 0 {
             return Ok(total);
@@ -396,24 +388,24 @@ pub async fn rescue(databases: &Databases, silence: Duration) -> Result<u64> {
     rescue::rescue(databases, 0, silence).await
 }
 
-/// What there is to see now.
-#[tracing::instrument(level = "debug", name = "db.jobs.now", skip_all)]
-pub async fn now(conn: &mut Pooled) -> Result<Seen> {
+/// The current snapshot.
+#[tracing::instrument(level = "debug", name = "db.jobs.snapshot", skip_all)]
+pub async fn snapshot(conn: &mut Pooled) -> Result<Snapshot> {
     let text = sqlx::query_scalar!(r#"SELECT pg_current_snapshot()::text AS "now!""#);
-    text.fetch_one(&mut **conn).await.map(Seen).map_err(from_sqlx)
+    Ok(text.fetch_one(&mut **conn).await.map(Snapshot)?)
 }
 
-/// The jobs of a repository that ended and that were not to be seen before, in the order of their ends; from after the
-/// last one of the page before.
+/// The jobs of a repository whose end is not visible in `before`, in the order of their ends, after the last one of the
+/// previous page.
 #[tracing::instrument(level = "debug", name = "db.jobs.ended_since", skip_all)]
 pub async fn ended_since(
     conn: &mut Pooled,
     repository: RepositoryId,
-    seen: &Seen,
+    before: &Snapshot,
     after: Option<(Position, JobId)>,
     limit: i64,
 ) -> Result<Vec<(Position, JobId)>> {
-    let (position, id) = after.map_or((seen.horizon().0, Uuid::nil()), |(at, id)| (at.0, id.uuid()));
+    let (position, id) = after.map_or((before.horizon().0, Uuid::nil()), |(at, id)| (at.0, id.uuid()));
     let rows = sqlx::query!(
         r#"SELECT id, finished_in AS "finished_in!" FROM okt_tasks.jobs
             WHERE repository_id = $1 AND finished_in >= $2 AND (finished_in, id) > ($2, $3)
@@ -423,18 +415,17 @@ pub async fn ended_since(
         repository.uuid(),
         position,
         id,
-        seen.0,
+        before.0,
         limit,
     )
     .fetch_all(&mut **conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(rows.into_iter().map(|row| (Position(row.finished_in), row.id.into())).collect())
 }
 
 /// The jobs of a repository that have not ended, newest first.
-#[tracing::instrument(level = "debug", name = "db.jobs.unended", skip_all)]
-pub async fn unended(conn: &mut Pooled, repository: RepositoryId, limit: i64) -> Result<Vec<JobId>> {
+#[tracing::instrument(level = "debug", name = "db.jobs.list_active", skip_all)]
+pub async fn list_active(conn: &mut Pooled, repository: RepositoryId, limit: i64) -> Result<Vec<JobId>> {
     let rows = sqlx::query_scalar!(
         r#"(SELECT id AS "id!" FROM okt_tasks.jobs WHERE repository_id = $1 AND owner IS NOT NULL LIMIT $2)
            UNION
@@ -445,33 +436,25 @@ pub async fn unended(conn: &mut Pooled, repository: RepositoryId, limit: i64) ->
         limit,
     )
     .fetch_all(&mut **conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(rows.into_iter().map(Into::into).collect())
 }
 
 /// A transaction in which one plan for every combination of filters is not made to fit none of them.
 async fn planned_anew(databases: &Databases) -> Result<Tx> {
     let mut tx = databases.begin_tasks().await?;
-    force_custom_plan(&mut tx).await?;
+    okt_store::planned_anew(&mut tx).await?;
     Ok(tx)
 }
 
-async fn force_custom_plan(conn: &mut PgConnection) -> Result<()> {
-    sqlx::query!("SET LOCAL plan_cache_mode = force_custom_plan").execute(conn).await.map_err(from_sqlx)?;
-    Ok(())
-}
-
-fn state(text: &str) -> Result<JobState> {
-    let state = JobState::ALL.iter().copied().find(|state| state.as_str() == text);
-    state.ok_or_else(|| Error::internal(format!("a job is in a state that nobody knows: {text}")))
+pub(crate) fn state(text: &str) -> Result<JobState> {
+    text.parse().map_err(|_| Error::internal(format!("unknown state {text:?} in jobs")).into())
 }
 
 fn waiting(text: &str) -> Result<Waiting> {
-    let waiting = Waiting::ALL.iter().copied().find(|waiting| waiting.as_str() == text);
-    waiting.ok_or_else(|| Error::internal(format!("a job waits for something that nobody knows: {text}")))
+    text.parse().map_err(|_| Error::internal(format!("unknown waiting_for {text:?} in jobs")).into())
 }
 
 fn json<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Result<Option<T>> {
-    text.map(serde_json::from_str).transpose().map_err(Error::internal)
+    Ok(text.map(serde_json::from_str).transpose().map_err(Error::internal)?)
 }

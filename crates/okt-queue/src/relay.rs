@@ -1,7 +1,7 @@
-//! Carrying notes from the databases of repositories to the queue.
+//! Relays outbox entries from the databases of repositories to the queue.
 //!
-//! Taken up, queued, marked as arrived: three steps in two databases. Whoever stops in between has queued a job that is
-//! queued once more ten seconds later, which its id makes harmless.
+//! Leased, enqueued, marked as arrived: three steps in two databases. A relay that stops in between has enqueued a job that
+//! is enqueued once more ten seconds later, which its id makes harmless.
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ use uuid::Uuid;
 use crate::backoff::about;
 use crate::enqueue::{enqueue, record_refused};
 
-/// How many notes of one repository are carried at once.
+/// How many entries of one repository are relayed at once.
 const EACH: i64 = 200;
 /// How often it looks without having heard anything.
 const POLL: Duration = Duration::from_secs(1);
 const RECONNECT: Duration = Duration::from_millis(500);
 
-/// Carries the notes of one database until told to stop.
-pub(crate) async fn relay(databases: &Databases, home: &str, stop: &CancellationToken) {
+/// Relays the entries of one database until `stop`.
+pub(crate) async fn relay(databases: &Databases, database: &str, stop: &CancellationToken) {
     let mut listener = None;
     let (mut trouble, mut after) = (false, RepositoryId::from(Uuid::nil()));
     while !stop.is_cancelled() {
         if listener.is_none() {
             // Without it there is still the poll.
-            listener = databases.listen_to_notes(home).await.ok();
+            listener = databases.listen_to_outbox(database).await.ok();
         }
-        match carry(databases, home, after).await {
+        match relay_batch(databases, database, after).await {
             Ok(last) => {
                 if trouble {
-                    tracing::info!(database = home, "notes of jobs reach the queue again");
+                    tracing::info!(database, "outbox relay recovered");
                     trouble = false;
                 }
                 // Round and round, until a round from the beginning finds nothing.
@@ -44,11 +44,7 @@ pub(crate) async fn relay(databases: &Databases, home: &str, stop: &Cancellation
             Err(error) => {
                 if !trouble {
                     let error = &error as &dyn std::error::Error;
-                    tracing::warn!(
-                        database = home,
-                        error,
-                        "notes of jobs can't reach the queue, will try again"
-                    );
+                    tracing::warn!(database, error, "outbox relay failed; will retry");
                     trouble = true;
                 }
             }
@@ -67,63 +63,80 @@ pub(crate) async fn relay(databases: &Databases, home: &str, stop: &Cancellation
     }
 }
 
-/// Carries a few notes of the next repositories after this one; returns the last of them.
-async fn carry(databases: &Databases, home: &str, after: RepositoryId) -> Result<Option<RepositoryId>> {
-    let mut tx = databases.begin_relay(home).await?;
-    let notes = outbox::take_up(&mut tx, home, after, EACH).await?;
+/// Relays a few entries of the next repositories after this one; returns the last of those.
+async fn relay_batch(
+    databases: &Databases,
+    database: &str,
+    after: RepositoryId,
+) -> Result<Option<RepositoryId>> {
+    let mut tx = databases.begin_relay(database).await?;
+    let entries = outbox::take_up(&mut tx, database, after, EACH).await?;
     tx.commit().await?;
-    if notes.is_empty() {
+    if entries.is_empty() {
         return Ok(None);
     }
-    let keys = keys(&notes);
-    if let Err(error) = queue(databases, &notes).await {
-        // So that nobody has to wait until they count as dropped.
-        if let Ok(mut tx) = databases.begin_relay(home).await
-            && outbox::put_down(&mut tx, &keys).await.is_ok()
-        {
-            drop(tx.commit().await);
+    let keys = keys(&entries);
+    let superfluous = match enqueue_batch(databases, &entries).await {
+        Ok(dropped) => dropped,
+        Err(error) => {
+            // So that nobody has to wait until they count as dropped.
+            if let Ok(mut tx) = databases.begin_relay(database).await
+                && outbox::put_down(&mut tx, &keys).await.is_ok()
+            {
+                drop(tx.commit().await);
+            }
+            return Err(error);
         }
-        return Err(error);
+    };
+    let last = keys.iter().map(|(repository, _)| *repository).max();
+    let (gone, arrived): (Vec<_>, Vec<_>) = keys.into_iter().partition(|(_, job)| superfluous.contains(job));
+    let mut tx = databases.begin_relay(database).await?;
+    outbox::mark_arrived(&mut tx, &arrived).await?;
+    if !gone.is_empty() {
+        outbox::delete(&mut tx, &gone).await?;
     }
-    let mut tx = databases.begin_relay(home).await?;
-    outbox::mark_arrived(&mut tx, &keys).await?;
     tx.commit().await?;
-    Ok(keys.iter().map(|(repository, _)| *repository).max())
+    Ok(last)
 }
 
-/// All at once; where one of them is to blame for a failure, each by itself, so that it does not hold up the others.
-async fn queue(databases: &Databases, notes: &[NewJob]) -> Result<()> {
-    match queue_together(databases, notes).await {
-        Err(error) if !error.retryable() && notes.len() > 1 => {
-            for note in notes {
-                match queue_together(databases, std::slice::from_ref(note)).await {
-                    Err(error) if !error.retryable() => refuse(databases, note, &error).await?,
-                    queued => queued?,
+/// All at once; where one of them is to blame for a failure, each by itself, so that it does not hold up the others. Returns
+/// those that were dropped because a twin waits.
+async fn enqueue_batch(databases: &Databases, entries: &[NewJob]) -> Result<Vec<JobId>> {
+    match enqueue_together(databases, entries).await {
+        Err(error) if !error.retryable() && entries.len() > 1 => {
+            let mut dropped = Vec::new();
+            for entry in entries {
+                match enqueue_together(databases, std::slice::from_ref(entry)).await {
+                    Err(error) if !error.retryable() => refuse(databases, entry, &error).await?,
+                    queued => dropped.extend(queued?),
                 }
             }
-            Ok(())
+            Ok(dropped)
         }
-        Err(error) if !error.retryable() && notes.len() == 1 => refuse(databases, &notes[0], &error).await,
+        Err(error) if !error.retryable() && entries.len() == 1 => {
+            refuse(databases, &entries[0], &error).await?;
+            Ok(Vec::new())
+        }
         queued => queued,
     }
 }
 
-async fn queue_together(databases: &Databases, notes: &[NewJob]) -> Result<()> {
+async fn enqueue_together(databases: &Databases, entries: &[NewJob]) -> Result<Vec<JobId>> {
     let mut tx = databases.begin_tasks().await?;
-    enqueue(&mut tx, notes).await?;
-    tx.commit().await
+    let dropped = enqueue(&mut tx, entries).await?;
+    tx.commit().await?;
+    Ok(dropped)
 }
 
-async fn refuse(databases: &Databases, note: &NewJob, error: &Error) -> Result<()> {
+async fn refuse(databases: &Databases, entry: &NewJob, error: &Error) -> Result<()> {
     tracing::error!(
-        job.id = %note.id, job.kind = note.kind, error = error as &dyn std::error::Error, "a job can't be queued"
+        job.id = %entry.id, job.kind = entry.kind, error = error as &dyn std::error::Error, "job cannot be enqueued; recorded as discarded"
     );
     let mut conn = databases.acquire_tasks().await?;
-    record_refused(&mut conn, note).await?;
-    conn.done();
+    record_refused(&mut conn, entry).await?;
     Ok(())
 }
 
-fn keys(notes: &[NewJob]) -> Vec<(RepositoryId, JobId)> {
-    notes.iter().filter_map(|note| Some((note.repository?, note.id))).collect()
+fn keys(entries: &[NewJob]) -> Vec<(RepositoryId, JobId)> {
+    entries.iter().filter_map(|entry| Some((entry.repository?, entry.id))).collect()
 }

@@ -6,22 +6,23 @@
 
 use std::time::Duration;
 
-use okt_model::{JobId, RepositoryId, Result};
-use okt_store::{Databases, from_sqlx};
+use okt_model::{JobId, RepositoryId};
+use okt_pg::Result;
+use okt_store::Databases;
 use sqlx::PgConnection;
 
 use crate::changes;
-use crate::settle::{MAX_CRASHES, milliseconds};
+use crate::outcome::{MAX_CRASHES, milliseconds};
 
 /// How long a lock must be free: a process whose connection broke, or whose database was restarted, takes it again
 /// within a second.
-const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// Gives back what nobody works on any more; returns how many jobs. `me` is not looked at.
 pub(crate) async fn rescue(databases: &Databases, me: i64, silence: Duration) -> Result<u64> {
     let mut tx = databases.begin_tasks().await?;
     let dead = find_dead(&mut tx, me).await?;
-    let rescued = give_back(&mut tx, &dead, silence).await?;
+    let rescued = release(&mut tx, &dead, silence).await?;
     delete_workers(&mut tx, &dead).await?;
     tx.commit().await?;
     Ok(rescued)
@@ -43,13 +44,12 @@ async fn find_dead(conn: &mut PgConnection, me: i64) -> Result<Vec<i64>> {
         milliseconds(GRACE),
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(rows)
 }
 
-#[tracing::instrument(level = "debug", name = "db.jobs.give_back", skip_all)]
-async fn give_back(conn: &mut PgConnection, dead: &[i64], silence: Duration) -> Result<u64> {
+#[tracing::instrument(level = "debug", name = "db.jobs.release", skip_all)]
+async fn release(conn: &mut PgConnection, dead: &[i64], silence: Duration) -> Result<u64> {
     let rows = sqlx::query!(
         r#"UPDATE okt_tasks.jobs j
               SET state = CASE WHEN j.crashes + (j.started_at IS NOT NULL)::int >= $3 THEN 'discarded'
@@ -58,9 +58,9 @@ async fn give_back(conn: &mut PgConnection, dead: &[i64], silence: Duration) -> 
                   owner = NULL,
                   waiting_for = NULL,
                   failures = okt_tasks.with_failure(j.failures, j.attempt,
-                      'the process that ran it died or fell silent'
+                      'the worker that ran the job died or stopped sending heartbeats'
                       || CASE WHEN j.crashes + (j.started_at IS NOT NULL)::int >= $3
-                              THEN ' (set aside after ' || $3 || ' crashes)' ELSE '' END),
+                              THEN ' (discarded after ' || $3 || ' crashes)' ELSE '' END),
                   finished_at = CASE WHEN j.crashes + (j.started_at IS NOT NULL)::int >= $3
                                      THEN clock_timestamp() END,
                   finished_in = CASE WHEN j.crashes + (j.started_at IS NOT NULL)::int >= $3
@@ -78,8 +78,7 @@ async fn give_back(conn: &mut PgConnection, dead: &[i64], silence: Duration) -> 
         MAX_CRASHES,
     )
     .fetch_all(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     if rows.is_empty() {
         return Ok(0);
     }
@@ -95,20 +94,16 @@ async fn give_back(conn: &mut PgConnection, dead: &[i64], silence: Duration) -> 
         kinds.join(","),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))
 }
 
-#[tracing::instrument(level = "debug", name = "db.workers.delete_dead", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.workers.delete_workers", skip_all)]
 async fn delete_workers(conn: &mut PgConnection, dead: &[i64]) -> Result<()> {
     if dead.is_empty() {
         return Ok(());
     }
-    sqlx::query!("DELETE FROM okt_tasks.workers WHERE id = ANY($1)", dead)
-        .execute(conn)
-        .await
-        .map_err(from_sqlx)?;
+    sqlx::query!("DELETE FROM okt_tasks.workers WHERE id = ANY($1)", dead).execute(conn).await?;
     Ok(())
 }
 
@@ -118,5 +113,5 @@ pub(crate) async fn any_suspect(conn: &mut PgConnection) -> Result<bool> {
     let any = sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM okt_tasks.jobs WHERE state = 'available' AND crashes >= 2) AS "any!""#
     );
-    any.fetch_one(conn).await.map_err(from_sqlx)
+    Ok(any.fetch_one(conn).await?)
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use okt_model::{JobId, NewJob, Payload, Result};
-use okt_store::{Connection, from_sqlx};
+use okt_model::{JobId, NewJob, Payload};
+use okt_pg::Result;
+use okt_store::Connection;
 use uuid::Uuid;
 
 use crate::enqueue::enqueue;
@@ -35,23 +36,32 @@ pub(crate) async fn tick(conn: &mut Connection, periodic: &[Periodic]) -> Result
     }
     let kinds: Vec<String> = periodic.iter().map(|periodic| periodic.job.kind.clone()).collect();
     let seconds: Vec<f64> = periodic.iter().map(|periodic| periodic.every.as_secs_f64()).collect();
+    let keys: Vec<Option<String>> = periodic.iter().map(|periodic| periodic.job.unique_key.clone()).collect();
     let due = sqlx::query!(
         r#"WITH ticks AS (
-               SELECT p.kind, md5(p.kind || ':' || floor(extract(epoch FROM clock_timestamp()) / p.every))::uuid AS id
-                 FROM unnest($1::text[], $2::float8[]) AS p (kind, every))
+               SELECT p.kind, p.unique_key,
+                      md5(p.kind || ':' || floor(extract(epoch FROM clock_timestamp()) / p.every))::uuid AS id
+                 FROM unnest($1::text[], $2::float8[], $3::text[]) AS p (kind, every, unique_key))
            SELECT kind AS "kind!", id AS "id!: Uuid" FROM ticks t
-            WHERE NOT EXISTS (SELECT FROM okt_tasks.jobs j WHERE j.id = t.id)"#,
+            WHERE NOT EXISTS (SELECT FROM okt_tasks.jobs j WHERE j.id = t.id)
+              -- One that still waits or runs does this tick's work, too.
+              AND NOT EXISTS (SELECT FROM okt_tasks.jobs j
+                               WHERE j.kind = t.kind AND j.unique_key = t.unique_key
+                                 AND coalesce(j.repository_id, '00000000-0000-0000-0000-000000000000')
+                                     = '00000000-0000-0000-0000-000000000000'
+                                 AND j.state IN ('scheduled', 'available', 'running', 'retryable'))"#,
         &kinds,
         &seconds,
+        &keys as &[Option<String>],
     )
     .fetch_all(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     let jobs = due.into_iter().filter_map(|due| {
         let periodic = periodic.iter().find(|periodic| periodic.job.kind == due.kind)?;
         Some(NewJob { id: due.id.into(), ..periodic.job.clone() })
     });
-    enqueue(conn, &jobs.collect::<Vec<_>>()).await
+    enqueue(conn, &jobs.collect::<Vec<_>>()).await?;
+    Ok(())
 }
 
 /// Makes available what was put off until now.
@@ -74,12 +84,12 @@ pub(crate) async fn promote(conn: &mut Connection) -> Result<()> {
                           || CASE WHEN count(*) > 150 THEN '*' ELSE string_agg(id::text, ',') END)
                  FROM promoted WHERE repository_id IS NOT NULL GROUP BY repository_id)
            SELECT count(*) AS "count!", (SELECT count(*) FROM told) AS repositories,
-                  pg_notify('okt_jobs_waiting', string_agg(DISTINCT kind, ','))::text AS told
+                  -- Nothing to tell is nothing to commit alone for.
+                  CASE WHEN count(*) > 0 THEN pg_notify('okt_jobs_waiting', string_agg(DISTINCT kind, ','))::text END AS told
              FROM promoted"#,
         BATCH,
     )
     .fetch_one(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }

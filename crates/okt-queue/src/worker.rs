@@ -19,20 +19,21 @@ use tokio_util::task::TaskTracker;
 
 use crate::context::{Finished, JobError};
 use crate::kinds::Kinds;
-use crate::minder::{Order, Running};
+use crate::outcome::JobOutcome;
 use crate::relay::relay;
+use crate::rescue::GRACE;
 use crate::schedule::Periodic;
-use crate::settle::Settled;
 use crate::slots::Slots;
-use crate::workers;
+use crate::supervisor::{Running, StopReason};
+use crate::worker_registration;
 
-/// How often the queue is looked at without having heard anything.
+/// How often the queue is polled without a notification.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
 pub(crate) const RECONNECT: Duration = Duration::from_millis(300);
 /// How long jobs that were told to stop may take at the end.
-const LAST_WORDS: Duration = Duration::from_secs(3);
-/// How many outcomes are told at once.
-pub(crate) const SETTLED: usize = 500;
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
+/// How many outcomes are recorded at once.
+pub(crate) const OUTCOME_BATCH: usize = 500;
 
 /// What a worker may do.
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ pub struct Settings {
     /// How long a job of each kind may run; without limit where none is named.
     pub timeouts: BTreeMap<String, Duration>,
     pub heartbeat_interval: Duration,
-    /// A job silent for longer than this is given to somebody else.
+    /// A job without a heartbeat for longer than this is released to other workers.
     pub heartbeat_timeout: Duration,
     pub rescue_on_startup: bool,
     /// How long running jobs may take to end when the worker is stopped.
@@ -73,12 +74,12 @@ impl Settings {
 /// Runs jobs until stopped. When it is dropped instead, it ends as a crash would.
 pub struct Worker {
     shared: Arc<Shared>,
-    /// Claiming, relaying, scheduling: what ends first.
+    /// Stops claiming, relaying and scheduling, which end first.
     stop: CancellationToken,
-    takers: JoinSet<()>,
-    /// Settling, beating, listening: what goes on until the last job has ended.
-    keepers: JoinSet<()>,
-    settler: JoinHandle<()>,
+    intake: JoinSet<()>,
+    /// Heartbeats, progress and LISTEN, which go on until the last job has ended.
+    background: JoinSet<()>,
+    outcome_task: JoinHandle<()>,
     jobs: Option<Runtime>,
 }
 
@@ -86,39 +87,41 @@ pub(crate) struct Shared {
     pub(crate) id: i64,
     pub(crate) settings: Settings,
     pub(crate) kinds: Kinds,
-    /// For looking after jobs.
-    pub(crate) keeper: Databases,
-    /// For what jobs do.
-    pub(crate) worker: Databases,
+    /// Pools for the queue's own statements.
+    pub(crate) queue_databases: Databases,
+    /// Pools for the statements of jobs.
+    pub(crate) job_databases: Databases,
     pub(crate) slots: Slots,
-    /// Whether a job waits that may have been the reason of two crashes, and whether one runs.
+    /// Whether a suspect waits (a job that was running at two crashes), and whether one runs.
     pub(crate) suspects: AtomicBool,
     pub(crate) suspect_runs: AtomicBool,
-    /// Whether the queue may hold jobs in our name that we do not know of.
+    /// Whether the queue may list jobs for this worker that it does not run.
     pub(crate) orphans: AtomicBool,
-    /// Jobs that have ended here and whose end has not been told yet.
-    untold: Mutex<HashSet<JobId>>,
+    /// Jobs that have ended here and whose outcome is not recorded yet.
+    unrecorded: Mutex<HashSet<JobId>>,
     pub(crate) stuck: AtomicUsize,
     pub(crate) threads: usize,
     runtime: tokio::runtime::Handle,
-    pub(crate) minders: TaskTracker,
+    pub(crate) supervisors: TaskTracker,
     running: Mutex<HashMap<JobId, Running>>,
-    settled: Mutex<Option<mpsc::Sender<Settled>>>,
+    outcomes: Mutex<Option<mpsc::Sender<JobOutcome>>>,
     pub(crate) wake: Notify,
     pub(crate) beat: Notify,
-    /// Whether others can see that this process lives.
+    /// Whether this worker is registered and holds its advisory lock.
     pub(crate) alive: AtomicBool,
 }
 
 impl Worker {
-    /// `keeper` are the pools for looking after jobs, `worker` those that jobs use.
+    /// `queue_databases` are the pools for the queue's own statements, `job_databases` those that jobs use.
     pub fn start(
         settings: Settings,
-        keeper: Databases,
-        worker: Databases,
+        queue_databases: Databases,
+        job_databases: Databases,
         kinds: Kinds,
         periodic: Vec<Periodic>,
     ) -> Result<Self> {
+        // A runtime of their own: a job that computes without a pause must not hold up the heartbeats, without which
+        // others take all jobs of this process for dead, nor the answers to requests.
         let threads = std::thread::available_parallelism().map_or(4, |cores| cores.get().max(4));
         let jobs = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
@@ -126,80 +129,86 @@ impl Worker {
             .enable_all()
             .build()
             .map_err(Error::internal)?;
-        let (sender, receiver) = mpsc::channel(2 * SETTLED);
+        let (sender, receiver) = mpsc::channel(2 * OUTCOME_BATCH);
         let shared = Arc::new(Shared {
             id: number(),
             slots: Slots::new(&settings.slots),
             settings,
             kinds,
-            keeper,
-            worker,
+            queue_databases,
+            job_databases,
             suspects: AtomicBool::new(false),
             suspect_runs: AtomicBool::new(false),
             orphans: AtomicBool::new(false),
-            untold: Mutex::default(),
+            unrecorded: Mutex::default(),
             stuck: AtomicUsize::new(0),
             threads,
             runtime: jobs.handle().clone(),
-            minders: TaskTracker::new(),
+            supervisors: TaskTracker::new(),
             running: Mutex::default(),
-            settled: Mutex::new(Some(sender)),
+            outcomes: Mutex::new(Some(sender)),
             wake: Notify::new(),
             beat: Notify::new(),
             alive: AtomicBool::new(false),
         });
         let stop = CancellationToken::new();
-        let (mut takers, mut keepers) = (JoinSet::new(), JoinSet::new());
-        for home in shared.keeper.homes().to_vec() {
+        let (mut intake, mut background) = (JoinSet::new(), JoinSet::new());
+        for database in shared.queue_databases.shards().to_vec() {
             let (shared, stop) = (Arc::clone(&shared), stop.clone());
-            takers.spawn(async move { relay(&shared.keeper, &home, &stop).await });
+            intake.spawn(async move { relay(&shared.queue_databases, &database, &stop).await });
         }
-        takers.spawn(Arc::clone(&shared).keep_claiming(stop.clone()));
-        takers.spawn(Arc::clone(&shared).keep_order(periodic, stop.clone()));
-        keepers.spawn(Arc::clone(&shared).keep_listening());
-        keepers.spawn(Arc::clone(&shared).keep_beating());
-        keepers.spawn(Arc::clone(&shared).keep_reporting());
-        let settler = tokio::spawn(Arc::clone(&shared).keep_settling(receiver));
-        Ok(Self { shared, stop, takers, keepers, settler, jobs: Some(jobs) })
+        intake.spawn(Arc::clone(&shared).claim_loop(stop.clone()));
+        intake.spawn(Arc::clone(&shared).maintenance_loop(periodic, stop.clone()));
+        background.spawn(Arc::clone(&shared).listen_loop());
+        background.spawn(Arc::clone(&shared).heartbeat_loop());
+        background.spawn(Arc::clone(&shared).progress_loop());
+        let outcome_task = tokio::spawn(Arc::clone(&shared).outcome_loop(receiver));
+        Ok(Self { shared, stop, intake, background, outcome_task, jobs: Some(jobs) })
     }
 
     /// Claims nothing more, lets running jobs end for a while, and gives back those that have not: no attempt is lost.
     pub async fn stop(mut self) {
         self.stop.cancel();
-        let takers = async { while self.takers.join_next().await.is_some() {} };
-        if tokio::time::timeout(LAST_WORDS, takers).await.is_err() {
-            self.takers.abort_all();
+        let intake = async { while self.intake.join_next().await.is_some() {} };
+        if tokio::time::timeout(STOP_TIMEOUT, intake).await.is_err() {
+            self.intake.abort_all();
         }
-        self.shared.minders.close();
-        if tokio::time::timeout(self.shared.settings.drain, self.shared.minders.wait()).await.is_err() {
+        self.shared.supervisors.close();
+        if tokio::time::timeout(self.shared.settings.drain, self.shared.supervisors.wait()).await.is_err() {
             let left = self.shared.running().len();
-            tracing::warn!(jobs = left, "jobs still running at the end of the drain are given back");
-            self.shared.running().values_mut().for_each(|running| running.tell(Order::Release));
-            drop(tokio::time::timeout(LAST_WORDS, self.shared.minders.wait()).await);
+            let timeout_s = self.shared.settings.drain.as_secs_f64();
+            tracing::warn!(jobs = left, timeout_s, "drain timed out; releasing the jobs that still run");
+            self.shared.running().values_mut().for_each(|running| running.stop(StopReason::Release));
+            drop(tokio::time::timeout(STOP_TIMEOUT, self.shared.supervisors.wait()).await);
         }
-        // Without a sender the settler ends when it has told everything.
-        drop(self.shared.settled().take());
-        drop(tokio::time::timeout(LAST_WORDS, &mut self.settler).await);
+        // Without a sender the outcome_task ends when it has told everything.
+        drop(self.shared.outcomes().take());
+        drop(tokio::time::timeout(STOP_TIMEOUT, &mut self.outcome_task).await);
         let gone = async {
-            let mut conn = self.shared.keeper.acquire_tasks().await?;
+            let mut conn = self.shared.queue_databases.acquire_tasks().await?;
             // Whatever is still ours was not allowed to end: it loses no attempt by that.
-            workers::give_back(&mut conn, self.shared.id, &[]).await?;
-            workers::delete(&mut conn, self.shared.id).await?;
-            conn.done();
+            worker_registration::release(&mut conn, self.shared.id, &[]).await?;
+            worker_registration::delete(&mut conn, self.shared.id).await?;
             Ok::<_, Error>(())
         };
         if let Err(error) = gone.await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "can't say goodbye; others will notice");
+            let reaped_in_s = GRACE.as_secs();
+            tracing::warn!(
+                worker.id = self.shared.id,
+                error,
+                reaped_in_s,
+                "failed to deregister worker; peers will reap it"
+            );
         }
-        self.keepers.shutdown().await;
+        self.background.shutdown().await;
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
         self.stop.cancel();
-        self.settler.abort();
+        self.outcome_task.abort();
         if let Some(jobs) = self.jobs.take() {
             jobs.shutdown_background();
         }
@@ -211,20 +220,20 @@ impl Shared {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn untold(&self) -> MutexGuard<'_, HashSet<JobId>> {
-        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn unrecorded(&self) -> MutexGuard<'_, HashSet<JobId>> {
+        self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Unless somebody here has claimed it again meanwhile.
-    pub(crate) fn forget_running(&self, id: JobId, claims: i32) {
+    /// Unless this worker has claimed it again since.
+    pub(crate) fn remove_running(&self, id: JobId, fencing_token: i32) {
         let mut running = self.running();
-        if running.get(&id).is_some_and(|running| running.claims == claims) {
+        if running.get(&id).is_some_and(|running| running.fencing_token == fencing_token) {
             running.remove(&id);
         }
     }
 
-    fn settled(&self) -> MutexGuard<'_, Option<mpsc::Sender<Settled>>> {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
+    fn outcomes(&self) -> MutexGuard<'_, Option<mpsc::Sender<JobOutcome>>> {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts the work of a job on the threads of jobs.
@@ -235,17 +244,22 @@ impl Shared {
         self.runtime.spawn(work)
     }
 
-    pub(crate) async fn settle(&self, settled: Settled) {
-        let sender = self.settled().clone();
+    pub(crate) async fn send_outcome(&self, outcome: JobOutcome) {
+        let sender = self.outcomes().clone();
         if let Some(sender) = sender {
-            // The settler is gone only when the whole worker is, and then others find the job.
-            drop(sender.send(settled).await);
+            // The outcome_task is gone only when the whole worker is, and then others find the job.
+            drop(sender.send(outcome).await);
         }
     }
 }
 
-/// Logs trouble when it begins and when it ends, and not in between.
-pub(crate) fn changed(trouble: &mut bool, error: Option<&Error>, begins: &'static str, ends: &'static str) {
+/// Logs when trouble begins and when it ends, and not in between.
+pub(crate) fn log_transition(
+    trouble: &mut bool,
+    error: Option<&Error>,
+    begins: &'static str,
+    ends: &'static str,
+) {
     match error {
         Some(error) if !*trouble => {
             let error = error as &dyn std::error::Error;

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use okt_model::Result;
 use sqlx::PgConnection;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// Takes the next turn; how long to wait for it. `None` when that would be longer than `longest`, and then none is taken.
 #[tracing::instrument(level = "debug", name = "db.ai_turns.take", skip_all)]
@@ -26,6 +25,6 @@ pub async fn take(
         60.0 / f64::from(per_minute.max(1)),
         longest.as_secs_f64(),
     );
-    let wait = wait.fetch_optional(conn).await.map_err(from_sqlx)?;
+    let wait = wait.fetch_optional(conn).await?;
     Ok(wait.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()))
 }

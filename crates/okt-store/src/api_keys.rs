@@ -1,11 +1,13 @@
 //! Rows of `okt_system.api_keys`.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
-use okt_model::{ApiKey, ApiKeyId, RepositoryId, Result, UserId};
+use okt_model::{ApiKey, ApiKeyId, RepositoryId, UserId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// A key that may be used right now.
 #[derive(Clone, Debug)]
@@ -26,7 +28,7 @@ pub struct NewKey<'a> {
     pub hash: &'a [u8; 32],
     pub permissions: &'a [String],
     pub repository: Option<RepositoryId>,
-    pub expires_in_days: Option<i32>,
+    pub expires_in: Option<Duration>,
 }
 
 /// Inserts the key unless the user has `cap` that are neither revoked nor expired; `None` then. The user's row is
@@ -35,12 +37,11 @@ pub struct NewKey<'a> {
 pub async fn insert(conn: &mut PgConnection, key: &NewKey<'_>, cap: i64) -> Result<Option<ApiKey>> {
     sqlx::query!("SELECT id FROM okt_system.users WHERE id = $1 FOR NO KEY UPDATE", key.user.uuid())
         .fetch_optional(&mut *conn)
-        .await
-        .map_err(from_sqlx)?;
+        .await?;
     let row = sqlx::query_as!(
         Row,
         r#"INSERT INTO okt_system.api_keys (id, user_id, name, prefix, hash, permissions, repository_id, expires_at)
-           SELECT $1, $2, $3, $4, $5, $6, $7, clock_timestamp() + make_interval(days => $8)
+           SELECT $1, $2, $3, $4, $5, $6, $7, clock_timestamp() + make_interval(secs => $8)
             WHERE (SELECT count(*) FROM okt_system.api_keys
                     WHERE user_id = $2 AND revoked_at IS NULL
                       AND (expires_at IS NULL OR expires_at > clock_timestamp())) < $9
@@ -53,16 +54,15 @@ pub async fn insert(conn: &mut PgConnection, key: &NewKey<'_>, cap: i64) -> Resu
         key.hash,
         key.permissions,
         key.repository.map(RepositoryId::uuid),
-        key.expires_in_days,
+        key.expires_in.map(|time| time.as_secs_f64()),
         cap,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(ApiKey::from))
 }
 
-/// The key with this hash, unless it is over. Notes that it was used, at most once a minute.
+/// The key with this hash, unless it is over or its account is disabled. Notes that it was used, at most once a minute.
 #[tracing::instrument(level = "debug", name = "db.api_keys.find_live", skip_all)]
 pub async fn find_live(conn: &mut PgConnection, hash: &[u8; 32]) -> Result<Option<LiveKey>> {
     let row = sqlx::query!(
@@ -70,7 +70,7 @@ pub async fn find_live(conn: &mut PgConnection, hash: &[u8; 32]) -> Result<Optio
                SELECT k.id, k.user_id, k.permissions, k.repository_id, k.last_used_at, u.roles_version
                  FROM okt_system.api_keys k JOIN okt_system.users u ON u.id = k.user_id
                 WHERE k.hash = $1 AND k.revoked_at IS NULL
-                  AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())),
+                  AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp()) AND u.disabled_at IS NULL),
            noted AS (
                UPDATE okt_system.api_keys k SET last_used_at = clock_timestamp()
                  FROM found f
@@ -81,8 +81,7 @@ pub async fn find_live(conn: &mut PgConnection, hash: &[u8; 32]) -> Result<Optio
         hash,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(|row| LiveKey {
         id: row.id.into(),
         user: row.user.into(),
@@ -90,6 +89,18 @@ pub async fn find_live(conn: &mut PgConnection, hash: &[u8; 32]) -> Result<Optio
         repository: row.repository.map(RepositoryId::from),
         roles_version: row.roles_version,
     }))
+}
+
+/// Gives keys that would end later than so long from now, or never, that end; returns how many.
+#[tracing::instrument(level = "debug", name = "db.api_keys.bound", skip_all)]
+pub async fn bound(conn: &mut PgConnection, longest: Duration) -> Result<u64> {
+    let done = sqlx::query!(
+        "UPDATE okt_system.api_keys SET expires_at = clock_timestamp() + $1::float8 * interval '1 second'
+          WHERE revoked_at IS NULL
+            AND coalesce(expires_at, 'infinity') > clock_timestamp() + ($1::float8 + 60) * interval '1 second'",
+        longest.as_secs_f64(),
+    );
+    Ok(done.execute(conn).await?.rows_affected())
 }
 
 /// All keys of a user, oldest first, from behind `after`.
@@ -113,8 +124,7 @@ pub async fn list(
         limit,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(rows.into_iter().map(ApiKey::from).collect())
 }
 
@@ -128,8 +138,7 @@ pub async fn revoke(conn: &mut PgConnection, user: UserId, id: ApiKeyId) -> Resu
         id.uuid(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -144,8 +153,7 @@ pub async fn delete_old(conn: &mut PgConnection, limit: i64) -> Result<u64> {
         limit,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected())
 }
 
@@ -177,16 +185,17 @@ impl From<Row> for ApiKey {
     }
 }
 
-/// Revokes every key that is bound to a repository; returns how many.
-#[tracing::instrument(level = "debug", name = "db.api_keys.revoke_of", skip_all)]
-pub async fn revoke_of(conn: &mut PgConnection, repository: RepositoryId) -> Result<u64> {
+/// Revokes some of the keys that are bound to a repository; returns how many.
+#[tracing::instrument(level = "debug", name = "db.api_keys.revoke_some", skip_all)]
+pub async fn revoke_some(conn: &mut PgConnection, repository: RepositoryId, limit: i64) -> Result<u64> {
     let done = sqlx::query!(
         "UPDATE okt_system.api_keys SET revoked_at = clock_timestamp()
-          WHERE repository_id = $1 AND revoked_at IS NULL",
+          WHERE id IN (SELECT id FROM okt_system.api_keys
+                        WHERE repository_id = $1 AND revoked_at IS NULL LIMIT $2)",
         repository.uuid(),
+        limit,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected())
 }

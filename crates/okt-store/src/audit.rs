@@ -2,11 +2,11 @@
 //! deleted; never changed.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use okt_model::{AuditEntry, AuditFilter, NewAuditEntry, RepositoryId, Result, UserId};
+use okt_model::{AuditEntry, AuditFilter, NewAuditEntry, RepositoryId, UserId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::from_sqlx;
+use okt_pg::{Result, planned_anew};
 
 /// In the transaction of the change that it records.
 #[tracing::instrument(level = "debug", name = "db.audit.insert", skip_all)]
@@ -27,8 +27,7 @@ pub async fn insert(conn: &mut PgConnection, entry: &NewAuditEntry<'_>) -> Resul
         entry.request_id,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -50,11 +49,7 @@ pub async fn list(
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<AuditEntry>> {
-    // Planned anew each time: one plan for every combination of filters would use the index of none.
-    sqlx::query!("SET LOCAL plan_cache_mode = force_custom_plan")
-        .execute(&mut *conn)
-        .await
-        .map_err(from_sqlx)?;
+    planned_anew(conn).await?;
     let rows = sqlx::query!(
         r#"SELECT id, at, actor_id, actor_kind, credential_id, action, object, repository_id, address, user_agent, request_id
              FROM okt_system.audit
@@ -81,8 +76,7 @@ pub async fn list(
         repository.map(RepositoryId::uuid),
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     let entry = rows.into_iter().map(|row| AuditEntry {
         id: row.id,
         at: row.at,
@@ -111,7 +105,6 @@ pub async fn delete_old(conn: &mut PgConnection, days: i32, limit: i64) -> Resul
         limit,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected())
 }

@@ -7,8 +7,10 @@
 //! (`cleanup_files`), and a row without a file does not happen.
 
 use std::error::Error as _;
+use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -33,6 +35,9 @@ const PART: usize = 8 * 1024 * 1024;
 /// What is written to a disk at once.
 const PIECE: usize = 1024 * 1024;
 const DELETES: usize = 500;
+/// What tenants have stored is nobody's business but the service's.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
 
 /// Where files are kept. Cheap to clone.
 #[derive(Clone)]
@@ -103,7 +108,10 @@ impl Blobs {
             Error::Operator(format!("providers.storage.root: {} can't be used: {error}", root.display()))
         };
         let incoming = root.join(INCOMING);
-        std::fs::create_dir_all(&incoming).map_err(refused)?;
+        for folder in [root, &incoming] {
+            DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder).map_err(refused)?;
+            keep_private(folder);
+        }
         let store =
             LocalFileSystem::new_with_prefix(root).map_err(|error| refused(io::Error::other(error)))?;
         Ok(Self {
@@ -111,6 +119,13 @@ impl Blobs {
             incoming: Some(PathBuf::into_boxed_path(incoming).into()),
             piece: PIECE,
         })
+    }
+
+    /// Whether a file can be written and removed.
+    pub async fn check(&self) -> Result<()> {
+        let path = Path::from_iter([INCOMING, &SourceId::mint().to_string()]);
+        self.store.put(&path, "okt".into()).await.map_err(from_store)?;
+        self.store.delete(&path).await.map_err(from_store)
     }
 
     /// Begins a file of a source.
@@ -244,6 +259,11 @@ impl Incoming {
         tokio::io::AsyncWriteExt::shutdown(&mut writer).await.map_err(from_io)?;
         let blob = Blob { hash: BlobHash(self.hash.finalize().into()), size: self.size };
         let file = SourceFile { repository: self.repository, source: self.source, hash: blob.hash };
+        if let (Some(folder), Some(name)) = (&self.blobs.incoming, self.path.filename()) {
+            let arrived = folder.join(name);
+            let private = move || std::fs::set_permissions(arrived, Permissions::from_mode(FILE_MODE));
+            tokio::task::spawn_blocking(private).await.map_err(Error::internal)?.map_err(from_io)?;
+        }
         let store = &self.blobs.store;
         let renamed = store.rename(&self.path, &path(file)).await;
         if let Err(error) = renamed {
@@ -251,6 +271,25 @@ impl Incoming {
             return Err(from_store(error));
         }
         Ok(blob)
+    }
+}
+
+/// A folder that was there before may be open to others on this machine, by the umask of whoever made it. Where it is not
+/// ours to change, whoever owns it has decided.
+fn keep_private(folder: &FilePath) {
+    let mode = std::fs::metadata(folder).map_or(FOLDER_MODE, |meta| meta.permissions().mode());
+    if mode & 0o777 == FOLDER_MODE {
+        return;
+    }
+    let folder_name = folder.display();
+    match std::fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE)) {
+        Ok(()) => {
+            tracing::info!(folder = %folder_name, "other accounts of this machine can't read the files any more");
+        }
+        Err(error) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(folder = %folder_name, error, "other accounts of this machine may be able to read the files");
+        }
     }
 }
 

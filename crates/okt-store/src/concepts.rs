@@ -1,10 +1,10 @@
 //! Rows of `okt_repository.concepts` and `okt_repository.fact_concepts`: what facts speak of.
 
-use okt_model::{ConceptId, Error, RepositoryId, Result};
+use okt_model::{ConceptId, Error, RepositoryId};
 use sqlx::PgConnection;
 
 use crate::counters;
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// What a step of emptying a context into another one did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub async fn file(
             return Ok(id);
         }
     }
-    Err(Error::Overloaded("the context is being changed; try again in a moment"))
+    Err(Error::Overloaded("the context is being changed; try again in a moment").into())
 }
 
 async fn insert(
@@ -53,8 +53,7 @@ async fn insert(
         context,
     )
     .fetch_optional(&mut *conn)
-    .await
-    .map_err(from_sqlx)?
+    .await?
     .ok_or(Error::NotFound("context"))?;
     let id = ConceptId::mint();
     let made = sqlx::query!(
@@ -68,8 +67,7 @@ async fn insert(
         context_no,
     )
     .execute(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     if made.rows_affected() == 1 {
         counters::add(conn, repository, "concepts", 1).await?;
         return Ok(Some(id));
@@ -80,8 +78,7 @@ async fn insert(
         context_no,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(None)
 }
 
@@ -108,8 +105,7 @@ pub async fn find(
         context,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(id.map(Into::into))
 }
 
@@ -128,8 +124,7 @@ pub async fn link(
         concept.uuid(),
     )
     .fetch_optional(&mut *conn)
-    .await
-    .map_err(from_sqlx)?
+    .await?
     .map(|row| (row.no, row.merged_into))
     .ok_or(Error::NotFound("concept"))?;
     while let (_, Some(next)) = held {
@@ -139,8 +134,7 @@ pub async fn link(
             next,
         )
         .fetch_optional(&mut *conn)
-        .await
-        .map_err(from_sqlx)?
+        .await?
         .map(|row| (row.no, row.merged_into))
         .ok_or(Error::NotFound("concept"))?;
     }
@@ -153,8 +147,7 @@ pub async fn link(
         facts,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected())
 }
 
@@ -175,8 +168,8 @@ pub async fn empty(
         source,
         target,
     );
-    if held.fetch_all(&mut *conn).await.map_err(from_sqlx)?.len() < 2 {
-        return Err(Error::NotFound("context"));
+    if held.fetch_all(&mut *conn).await?.len() < 2 {
+        return Err(Error::NotFound("context").into());
     }
     // Held by a statement of its own: the next one has to see the links of whoever we waited for.
     let batch = sqlx::query_scalar!(
@@ -188,12 +181,10 @@ pub async fn empty(
         limit,
     )
     .fetch_all(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     let row = sqlx::query_file!("src/sql/empty_context.sql", repository.uuid(), &batch, target)
         .fetch_one(&mut *conn)
-        .await
-        .map_err(from_sqlx)?;
+        .await?;
     let emptied = Emptied { moved: row.moved, merged: row.merged };
     if emptied == Emptied::default() {
         return Ok(emptied);
@@ -209,8 +200,7 @@ pub async fn empty(
         emptied.merged,
     )
     .execute(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     if emptied.merged > 0 {
         counters::add(conn, repository, "concepts", -emptied.merged).await?;
     }

@@ -3,10 +3,10 @@
 //! Whoever files a new concept counts it in the row of its context first. So whoever holds that row knows that nothing
 //! comes in meanwhile: that is how a context is emptied into another one without losing what is just being written.
 
-use okt_model::{Context, Error, RepositoryId, Result};
+use okt_model::{Context, Error, RepositoryId};
 use sqlx::PgConnection;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// A context that is to be.
 #[derive(Clone, Debug)]
@@ -47,15 +47,14 @@ pub async fn insert(
         &classes as &[Option<String>],
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected())
 }
 
 /// All of a repository, by label.
 #[tracing::instrument(level = "debug", name = "db.contexts.list", skip_all)]
 pub async fn list(conn: &mut PgConnection, repository: RepositoryId) -> Result<Vec<Context>> {
-    sqlx::query_as!(
+    Ok(sqlx::query_as!(
         Context,
         r#"SELECT c.label, c.description, c.ontology_class, c.concept_count, t.label AS "merging_into?"
              FROM okt_repository.contexts c
@@ -66,20 +65,18 @@ pub async fn list(conn: &mut PgConnection, repository: RepositoryId) -> Result<V
         repository.uuid(),
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)
+    .await?)
 }
 
 /// How many there are.
 #[tracing::instrument(level = "debug", name = "db.contexts.count", skip_all)]
 pub async fn count(conn: &mut PgConnection, repository: RepositoryId) -> Result<i64> {
-    sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT count(*) AS "count!" FROM okt_repository.contexts WHERE repository_id = $1"#,
         repository.uuid(),
     )
     .fetch_one(conn)
-    .await
-    .map_err(from_sqlx)
+    .await?)
 }
 
 /// Nobody files anything new under these labels, whatever their case, until the end of the transaction.
@@ -95,8 +92,7 @@ pub async fn hold(conn: &mut PgConnection, repository: RepositoryId, labels: &[&
         &keys,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -120,8 +116,7 @@ pub async fn find(
         label,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(|row| Numbered {
         no: row.no,
         context: Context {
@@ -138,14 +133,13 @@ pub async fn find(
 /// How many concepts are filed there; `None` when there is no such context.
 #[tracing::instrument(level = "debug", name = "db.contexts.size", skip_all)]
 pub async fn size(conn: &mut PgConnection, repository: RepositoryId, no: i64) -> Result<Option<i64>> {
-    sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         "SELECT concept_count FROM okt_repository.contexts WHERE repository_id = $1 AND no = $2",
         repository.uuid(),
         no,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)
+    .await?)
 }
 
 /// Changes what is given; false when there is no such context.
@@ -169,8 +163,8 @@ pub async fn update(
     .execute(conn)
     .await
     .map_err(|error| match error.as_database_error().and_then(|error| error.constraint()) {
-        Some("contexts_label_key") => Error::AlreadyExists("a context with this label"),
-        _ => from_sqlx(error),
+        Some("contexts_label_key") => okt_pg::Error(Error::AlreadyExists("a context with this label")),
+        _ => error.into(),
     })?;
     Ok(done.rows_affected() == 1)
 }
@@ -191,8 +185,7 @@ pub async fn mark_merging(
         target,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -205,7 +198,6 @@ pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, no: i64) 
         no,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
 }

@@ -1,26 +1,26 @@
 //! Rows of `okt_repository.counters`.
 
-use okt_model::{RepositoryId, Result};
+use okt_model::RepositoryId;
 use sqlx::PgConnection;
 
 use crate::databases::Databases;
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
-/// Adds `delta` (which may be negative) in the transaction that changes what is counted.
+/// Adds `delta` (which may be negative) in the transaction that changes what is counted; returns what it comes to. Until the
+/// end of the transaction nobody else adds to it.
 #[tracing::instrument(level = "debug", name = "db.counters.add", skip_all)]
-pub async fn add(conn: &mut PgConnection, repository: RepositoryId, name: &str, delta: i64) -> Result<()> {
-    sqlx::query!(
+pub async fn add(conn: &mut PgConnection, repository: RepositoryId, name: &str, delta: i64) -> Result<i64> {
+    Ok(sqlx::query_scalar!(
         "INSERT INTO okt_repository.counters AS c (repository_id, name, value)
          VALUES ($1, $2, $3)
-         ON CONFLICT (repository_id, name) DO UPDATE SET value = c.value + excluded.value",
+         ON CONFLICT (repository_id, name) DO UPDATE SET value = c.value + excluded.value
+         RETURNING value",
         repository.uuid(),
         name,
         delta,
     )
-    .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
-    Ok(())
+    .fetch_one(conn)
+    .await?)
 }
 
 /// The counters of a repository by name.
@@ -31,8 +31,7 @@ pub async fn list(conn: &mut PgConnection, repository: RepositoryId) -> Result<V
         repository.uuid(),
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(rows.into_iter().map(|row| (row.name, row.value)).collect())
 }
 
@@ -51,8 +50,7 @@ pub async fn list_of(
         &ids,
     )
     .fetch_all(&mut *tx)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     tx.commit().await?;
     Ok(rows.into_iter().map(|row| (row.repository_id.into(), row.name, row.value)).collect())
 }

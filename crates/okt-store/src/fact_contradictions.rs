@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
-use okt_model::{Contradiction, Difference, Error, RepositoryId, Result};
+use okt_model::{Contradiction, Difference, RepositoryId};
 use sqlx::PgConnection;
 
-use crate::error::from_sqlx;
+use crate::words::word;
+use okt_pg::Result;
 
 /// Two facts by their numbers, and how they differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,8 +49,7 @@ pub async fn insert(
         &cosines,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -66,27 +66,54 @@ pub async fn list_judged(
         repository.uuid(),
         facts,
     );
-    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    let rows = rows.fetch_all(conn).await?;
     Ok(rows.into_iter().map(|row| (row.fact_no, row.other_no)).collect())
 }
 
-/// What may contradict a fact or one that it stands for, the nearest first.
+/// The candidate contradictions of a fact, which is given with its duplicates, the nearest first.
 #[tracing::instrument(level = "debug", name = "db.fact_contradictions.list", skip_all)]
 pub async fn list(
     conn: &mut PgConnection,
     repository: RepositoryId,
     fact: i64,
+    facts: &[i64],
     limit: i64,
 ) -> Result<Vec<Contradiction>> {
-    let rows = sqlx::query_file!("src/sql/list_contradictions.sql", repository.uuid(), fact, limit);
-    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    let pairs = sqlx::query!(
+        r#"SELECT other_no AS "no!", difference AS "difference!", cosine AS "cosine!"
+             FROM okt_repository.fact_contradictions WHERE repository_id = $1 AND fact_no = ANY ($2)
+            UNION ALL
+           SELECT fact_no, difference, cosine
+             FROM okt_repository.fact_contradictions WHERE repository_id = $1 AND other_no = ANY ($2)"#,
+        repository.uuid(),
+        facts,
+    );
+    let pairs = pairs.fetch_all(&mut *conn).await?;
+    // Most facts have none, and what follows is the dearest statement of all that a fact is read with.
+    if pairs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mut others, mut differences, mut cosines) = (Vec::new(), Vec::new(), Vec::new());
+    for pair in pairs {
+        others.push(pair.no);
+        differences.push(pair.difference);
+        cosines.push(pair.cosine);
+    }
+    let rows = sqlx::query_file!(
+        "src/sql/list_contradictions.sql",
+        repository.uuid(),
+        fact,
+        &others,
+        &differences,
+        &cosines,
+        limit,
+    );
+    let rows = rows.fetch_all(conn).await?;
     let found = rows.into_iter().map(|row| {
-        let difference = Difference::ALL.iter().find(|known| known.as_str() == row.difference).copied();
         Ok(Contradiction {
             fact: row.id.into(),
             text: row.text,
-            difference: difference
-                .ok_or_else(|| Error::internal("facts differ in a way that nobody knows"))?,
+            difference: word("fact_contradictions.difference", &row.difference)?,
             cosine: row.cosine,
         })
     });

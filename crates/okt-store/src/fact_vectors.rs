@@ -1,12 +1,15 @@
 //! Which facts have a vector, and which are to get one. The vectors themselves are elsewhere.
+//!
+//! `facts.embedded_in` is the number of the space in which a fact has its vector; the same number below zero when the model of
+//! that space gives none for it that could be compared, so that it is not asked, and paid, again.
 
-use okt_model::{FactId, RepositoryId, Result, SourceId, TextOfFact};
+use okt_model::{FactId, RepositoryId, SourceId, TextOfFact};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
-/// Facts without a vector in a space, from after a number on: those that a source makes, or all.
+/// Facts that are to get a vector in a space, from after a number on: those that a source makes, or all.
 #[tracing::instrument(level = "debug", name = "db.fact_vectors.list_missing", skip_all)]
 pub async fn list_missing(
     conn: &mut PgConnection,
@@ -20,7 +23,7 @@ pub async fn list_missing(
         Row,
         "SELECT f.id, f.no, f.text FROM okt_repository.facts f
           WHERE f.repository_id = $1 AND f.no > $4
-            AND f.status IN ('new', 'stable') AND f.embedded_in IS DISTINCT FROM $3
+            AND f.status IN ('new', 'stable') AND abs(f.embedded_in) IS DISTINCT FROM $3
             AND ($2::uuid IS NULL
                  OR f.no IN (SELECT l.fact_no FROM okt_repository.sources s
                                JOIN okt_repository.fact_sources l
@@ -34,7 +37,7 @@ pub async fn list_missing(
         after,
         limit,
     );
-    Ok(rows.fetch_all(conn).await.map_err(from_sqlx)?.into_iter().map(TextOfFact::from).collect())
+    Ok(rows.fetch_all(conn).await?.into_iter().map(TextOfFact::from).collect())
 }
 
 /// Facts that are said to have a vector in a space, from after a number on.
@@ -57,7 +60,7 @@ pub async fn list_embedded(
         after,
         limit,
     );
-    Ok(rows.fetch_all(conn).await.map_err(from_sqlx)?.into_iter().map(TextOfFact::from).collect())
+    Ok(rows.fetch_all(conn).await?.into_iter().map(TextOfFact::from).collect())
 }
 
 /// These have one now; `None` for none in any space. Taken in the order of their hashes, as by everybody.
@@ -80,7 +83,17 @@ pub async fn mark(
         facts,
         space,
     );
-    Ok(done.execute(conn).await.map_err(from_sqlx)?.rows_affected())
+    Ok(done.execute(conn).await?.rows_affected())
+}
+
+/// These have none in a space, and will not get one there.
+pub async fn mark_without(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    facts: &[i64],
+    space: i16,
+) -> Result<u64> {
+    mark(conn, repository, facts, Some(-space)).await
 }
 
 /// Those of these ids that are facts which are to be found by their vectors.
@@ -97,7 +110,7 @@ pub async fn list_live(
         repository.uuid(),
         ids,
     );
-    Ok(rows.fetch_all(conn).await.map_err(from_sqlx)?.into_iter().map(FactId::from).collect())
+    Ok(rows.fetch_all(conn).await?.into_iter().map(FactId::from).collect())
 }
 
 struct Row {

@@ -11,12 +11,14 @@ use std::collections::{BTreeSet, HashMap};
 use chrono::{DateTime, Utc};
 use okt_model::{
     ConceptId, ContentHash, Error, Fact, FactConcept, FactFilter, FactId, FactKind, FactSource, FactStatus,
-    RepositoryId, Result, SourceId,
+    RepositoryId, SourceId,
 };
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::from_sqlx;
+use crate::fact_groups;
+use crate::words::word;
+use okt_pg::{Result, planned_anew};
 
 pub use writing::{Made, forget_source, replace};
 
@@ -45,7 +47,7 @@ pub struct Resting {
 /// How many facts only this source makes.
 #[tracing::instrument(level = "debug", name = "db.facts.count_alone", skip_all, fields(source.id = %source))]
 pub async fn count_alone(conn: &mut PgConnection, repository: RepositoryId, source: SourceId) -> Result<i64> {
-    sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT count(*) AS "count!" FROM okt_repository.fact_sources l
              JOIN okt_repository.sources s ON s.repository_id = l.repository_id AND s.no = l.source_no
              JOIN okt_repository.facts f ON f.repository_id = l.repository_id AND f.no = l.fact_no
@@ -54,22 +56,40 @@ pub async fn count_alone(conn: &mut PgConnection, repository: RepositoryId, sour
         source.uuid(),
     )
     .fetch_one(conn)
-    .await
-    .map_err(from_sqlx)
+    .await?)
+}
+
+/// How many facts a source is listed with: two that say the same are one.
+#[tracing::instrument(level = "debug", name = "db.facts.count_listed", skip_all, fields(source.id = %source))]
+pub async fn count_listed(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+) -> Result<i64> {
+    Ok(sqlx::query_scalar!(
+        r#"SELECT count(DISTINCT coalesce(f.merged_into, f.no)) AS "count!"
+             FROM okt_repository.sources s
+             JOIN okt_repository.fact_sources l ON l.repository_id = s.repository_id AND l.source_no = s.no
+             JOIN okt_repository.facts f ON f.repository_id = l.repository_id AND f.no = l.fact_no
+            WHERE s.repository_id = $1 AND s.id = $2"#,
+        repository.uuid(),
+        source.uuid(),
+    )
+    .fetch_one(conn)
+    .await?)
 }
 
 #[tracing::instrument(level = "debug", name = "db.facts.find", skip_all, fields(fact.id = %id))]
 pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: FactId) -> Result<Option<Fact>> {
     let row = sqlx::query_as!(
         Row,
-        "SELECT id, no, text, content_hash, kind, status, model, promptset_hash, source_count, created_at
+        "SELECT id, no, text, content_hash, kind, status, model, promptset_hash, source_count, created_at, similar_to
            FROM okt_repository.facts WHERE repository_id = $1 AND id = $2",
         repository.uuid(),
         id.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     row.map(Fact::try_from).transpose()
 }
 
@@ -83,14 +103,14 @@ pub async fn get(
     let ids: Vec<Uuid> = ids.iter().copied().map(FactId::uuid).collect();
     let rows = sqlx::query_as!(
         Row,
-        "SELECT f.id, f.no, f.text, f.content_hash, f.kind, f.status, f.model, f.promptset_hash, f.source_count, f.created_at
+        "SELECT f.id, f.no, f.text, f.content_hash, f.kind, f.status, f.model, f.promptset_hash, f.source_count, f.created_at, f.similar_to
            FROM unnest($2::uuid[]) AS n (id)
            JOIN okt_repository.facts f ON f.repository_id = $1 AND f.id = n.id
           WHERE f.status IN ('new', 'stable')",
         repository.uuid(),
         &ids,
     );
-    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    let rows = rows.fetch_all(conn).await?;
     rows.into_iter().map(|row| Fact::try_from(row).map(|fact| (fact.id, fact))).collect()
 }
 
@@ -105,6 +125,10 @@ pub async fn list(
     limit: i64,
 ) -> Result<Vec<Fact>> {
     let (count, no) = after.unzip();
+    // They have an index of their own, and are few.
+    if filter.status == Some(FactStatus::New) {
+        planned_anew(conn).await?;
+    }
     let status = filter.status.map(FactStatus::as_str);
     let kind = filter.kind.map(FactKind::as_str);
     let q = filter.q.as_deref().map(str::to_lowercase);
@@ -128,6 +152,7 @@ pub async fn list(
             &concepts,
             needed,
             by_sources,
+            filter.grouped,
         );
         rows.fetch_all(conn).await
     } else if by_sources {
@@ -141,6 +166,7 @@ pub async fn list(
             q,
             limit,
             count,
+            filter.grouped,
         );
         rows.fetch_all(conn).await
     } else {
@@ -153,22 +179,23 @@ pub async fn list(
             kind,
             q,
             limit,
+            filter.grouped,
         );
         rows.fetch_all(conn).await
     };
-    rows.map_err(from_sqlx)?.into_iter().map(Fact::try_from).collect()
+    rows?.into_iter().map(Fact::try_from).collect()
 }
 
-/// The sources that make a fact, the first ones first.
+/// The sources that make a fact, which is given with its duplicates, the first ones first.
 #[tracing::instrument(level = "debug", name = "db.facts.list_sources", skip_all)]
 pub async fn list_sources(
     conn: &mut PgConnection,
     repository: RepositoryId,
-    fact: i64,
+    facts: &[i64],
     limit: i64,
 ) -> Result<Vec<Quoted>> {
-    let rows = sqlx::query_file!("src/sql/list_fact_sources.sql", repository.uuid(), fact, limit);
-    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    let rows = sqlx::query_file!("src/sql/list_fact_sources.sql", repository.uuid(), facts, limit);
+    let rows = rows.fetch_all(conn).await?;
     let quoted = rows.into_iter().map(|row| Quoted {
         link: FactSource {
             source: row.id.into(),
@@ -184,12 +211,12 @@ pub async fn list_sources(
     Ok(quoted.collect())
 }
 
-/// The concepts that a fact speaks of, by name.
+/// The concepts that a fact mentions, which is given with its duplicates, by name.
 #[tracing::instrument(level = "debug", name = "db.facts.list_concepts", skip_all)]
 pub async fn list_concepts(
     conn: &mut PgConnection,
     repository: RepositoryId,
-    fact: i64,
+    facts: &[i64],
 ) -> Result<Vec<FactConcept>> {
     let rows = sqlx::query!(
         "SELECT c.id, c.canonical_name, x.label
@@ -197,18 +224,14 @@ pub async fn list_concepts(
            JOIN okt_repository.contexts x ON x.repository_id = c.repository_id AND x.no = c.context_no
           WHERE c.repository_id = $1
             AND c.no IN (SELECT l.concept_no FROM okt_repository.fact_concepts l
-                          WHERE l.repository_id = $1
-                            AND l.fact_no IN (SELECT $2::bigint UNION ALL
-                                              SELECT m.no FROM okt_repository.facts m
-                                               WHERE m.repository_id = $1 AND m.merged_into = $2))
+                          WHERE l.repository_id = $1 AND l.fact_no = ANY ($2))
           ORDER BY lower(c.canonical_name), c.no
           LIMIT 1000",
         repository.uuid(),
-        fact,
+        facts,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     let concepts = rows.into_iter().map(|row| FactConcept {
         id: row.id.into(),
         canonical_name: row.canonical_name,
@@ -237,8 +260,7 @@ pub async fn list_resting(
         sentences,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     let resting = rows.into_iter().map(|row| Resting {
         id: row.id.into(),
         text: row.text,
@@ -264,12 +286,11 @@ pub async fn list_cited(
         source.uuid(),
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(rows.into_iter().collect())
 }
 
-/// Somebody has judged it; false when it is not in one of the states that this may follow.
+/// Changes the status of a fact; false if its status is none of `from`.
 #[tracing::instrument(level = "debug", name = "db.facts.mark", skip_all, fields(fact.id = %id, status = next.as_str()))]
 pub async fn mark(
     conn: &mut PgConnection,
@@ -279,17 +300,21 @@ pub async fn mark(
     next: FactStatus,
 ) -> Result<bool> {
     let from: Vec<String> = from.iter().map(|status| status.as_str().to_owned()).collect();
-    let done = sqlx::query!(
-        "UPDATE okt_repository.facts SET status = $4, embedded_in = NULL WHERE repository_id = $1 AND id = $2 AND status = ANY ($3)",
+    fact_groups::hold(conn, repository, id).await?;
+    let marked = sqlx::query_scalar!(
+        "UPDATE okt_repository.facts SET status = $4, embedded_in = NULL
+          WHERE repository_id = $1 AND id = $2 AND status = ANY ($3)
+         RETURNING no",
         repository.uuid(),
         id.uuid(),
         &from,
         next.as_str(),
-    )
-    .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
-    Ok(done.rows_affected() == 1)
+    );
+    let Some(no) = marked.fetch_optional(&mut *conn).await? else { return Ok(false) };
+    if next == FactStatus::Rejected {
+        fact_groups::leave(conn, repository, &[no]).await?;
+    }
+    Ok(true)
 }
 
 async fn number(conn: &mut PgConnection, repository: RepositoryId, source: SourceId) -> Result<i64> {
@@ -298,7 +323,7 @@ async fn number(conn: &mut PgConnection, repository: RepositoryId, source: Sourc
         repository.uuid(),
         source.uuid(),
     );
-    no.fetch_optional(conn).await.map_err(from_sqlx)?.ok_or(Error::NotFound("source"))
+    Ok(no.fetch_optional(conn).await?.ok_or(Error::NotFound("source"))?)
 }
 
 /// The numbers of what a filter names; `None` when one of them is not there.
@@ -309,7 +334,7 @@ async fn links(
 ) -> Result<Option<(Option<i64>, Vec<i64>)>> {
     let source = match filter.source {
         Some(source) => match number(conn, repository, source).await {
-            Err(Error::NotFound(_)) => return Ok(None),
+            Err(okt_pg::Error(Error::NotFound(_))) => return Ok(None),
             number => Some(number?),
         },
         None => None,
@@ -317,12 +342,17 @@ async fn links(
     let ids: BTreeSet<Uuid> = filter.concepts.iter().copied().map(ConceptId::uuid).collect();
     let ids: Vec<Uuid> = ids.into_iter().collect();
     let concepts = sqlx::query_scalar!(
-        r#"SELECT coalesce(merged_into, no) AS "no!" FROM okt_repository.concepts
-            WHERE repository_id = $1 AND id = ANY ($2)"#,
+        // A concept may be merged into one that is merged later; links are always with the last one.
+        r#"WITH RECURSIVE named AS (
+               SELECT id, no, merged_into FROM okt_repository.concepts WHERE repository_id = $1 AND id = ANY ($2)
+                UNION
+               SELECT n.id, c.no, c.merged_into FROM named n
+                 JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.no = n.merged_into)
+           SELECT no AS "no!" FROM named WHERE merged_into IS NULL"#,
         repository.uuid(),
         &ids,
     );
-    let concepts = concepts.fetch_all(conn).await.map_err(from_sqlx)?;
+    let concepts = concepts.fetch_all(conn).await?;
     if concepts.len() < ids.len() {
         return Ok(None);
     }
@@ -330,40 +360,42 @@ async fn links(
     Ok(Some((source, concepts.into_iter().collect())))
 }
 
-struct Row {
-    id: Uuid,
-    no: i64,
-    text: String,
-    content_hash: Vec<u8>,
-    kind: String,
-    status: String,
-    model: String,
-    promptset_hash: Option<Vec<u8>>,
-    source_count: i32,
-    created_at: DateTime<Utc>,
+pub(crate) struct Row {
+    pub id: Uuid,
+    pub no: i64,
+    pub text: String,
+    pub content_hash: Vec<u8>,
+    pub kind: String,
+    pub status: String,
+    pub model: String,
+    pub promptset_hash: Option<Vec<u8>>,
+    pub source_count: i32,
+    pub created_at: DateTime<Utc>,
+    pub similar_to: Option<i64>,
 }
 
 impl TryFrom<Row> for Fact {
-    type Error = Error;
+    type Error = okt_pg::Error;
 
     fn try_from(row: Row) -> Result<Self> {
-        let kind = FactKind::ALL.iter().find(|kind| kind.as_str() == row.kind).copied();
-        let status = FactStatus::ALL.iter().find(|status| status.as_str() == row.status).copied();
         Ok(Self {
             id: row.id.into(),
             no: row.no,
             text: row.text,
             hash: hash(&row.content_hash)?,
-            kind: kind.ok_or_else(|| Error::internal("a fact is of a kind that nobody knows"))?,
-            status: status.ok_or_else(|| Error::internal("a fact is in a state that nobody knows"))?,
+            kind: word("facts.kind", &row.kind)?,
+            status: word("facts.status", &row.status)?,
             model: row.model,
             promptset_hash: row.promptset_hash.as_deref().map(hash).transpose()?,
             source_count: row.source_count,
             created_at: row.created_at,
+            similar_to: row.similar_to,
+            duplicate_of: None,
+            group: None,
         })
     }
 }
 
 fn hash(bytes: &[u8]) -> Result<ContentHash> {
-    ContentHash::try_from(bytes).map_err(Error::internal)
+    Ok(ContentHash::try_from(bytes).map_err(Error::internal)?)
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use okt_model::{RepositoryId, Result};
+use okt_model::RepositoryId;
 use sqlx::PgConnection;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// How a provider has done for a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,7 @@ pub async fn list(conn: &mut PgConnection, repository: RepositoryId, host: &str)
         host,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     let records = rows.into_iter().map(|row| Record {
         provider: row.provider,
         attempts: u64::try_from(row.attempts).unwrap_or(0),
@@ -63,8 +62,7 @@ pub async fn add(
         failures,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -78,7 +76,6 @@ pub async fn delete_old(conn: &mut PgConnection, limit: i64) -> Result<u64> {
         limit,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected())
 }

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use okt_model::Result;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// How long an answer is kept.
 pub const KEPT: Duration = Duration::from_hours(24);
@@ -62,8 +61,7 @@ pub async fn claim(
         KEPT.as_secs_f64(),
     )
     .fetch_optional(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     if let Some(claim) = claimed {
         return Ok(Claim::Ours(claim));
     }
@@ -78,8 +76,7 @@ pub async fn claim(
         lease.as_secs_f64(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     // A row that vanished in between was released: nothing was done, and asking again is right.
     let Some(row) = row else { return Ok(Claim::InFlight) };
     if row.fingerprint != fingerprint {
@@ -113,8 +110,7 @@ pub async fn finish(conn: &mut PgConnection, principal: &str, key: &str, answer:
         answer.sealed_body,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -129,8 +125,7 @@ pub async fn release(conn: &mut PgConnection, claim: Uuid, principal: &str, key:
         claim,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -149,7 +144,6 @@ pub async fn delete_expired(conn: &mut PgConnection, limit: i64) -> Result<u64> 
         limit,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected())
 }

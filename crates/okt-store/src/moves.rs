@@ -1,11 +1,11 @@
 //! Copying a repository from one named database to another, and removing what lies of it where it does not live.
 
 use futures_util::TryStreamExt;
-use okt_model::{Error, RepositoryId, Result};
+use okt_model::{Error, RepositoryId};
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use crate::databases::Databases;
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// A table with rows of repositories, and its key after the repository.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub struct Table {
     key: &'static str,
 }
 
-/// All of them, but for that of the doors. A test compares them with the catalogue.
+/// All of them, but for that of the write fence. A test compares them with the catalogue.
 pub const TABLES: [Table; 14] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
@@ -57,7 +57,7 @@ pub async fn copy(
 ) -> Result<u64> {
     let table = &table.path();
     let (mut source, mut target) =
-        (databases.begin_behind(from, repository).await?, databases.begin_behind(to, repository).await?);
+        (databases.begin_unfenced(from, repository).await?, databases.begin_unfenced(to, repository).await?);
     for conn in [&mut source, &mut target] {
         conn.handle_with_care();
         execute(conn, "SET LOCAL statement_timeout = 0").await?;
@@ -69,12 +69,14 @@ pub async fn copy(
         Some(_) => {
             return Err(Error::Operator(format!(
                 "{table} is not the same in {from} and {to}; bring both up to date with `okt migrate`"
-            )));
+            ))
+            .into());
         }
         None => {
             return Err(Error::Operator(format!(
                 "there is no {table} in {to}; let its server have pgvector as that of {from} has, then run `okt migrate`"
-            )));
+            ))
+            .into());
         }
     }
     // Rows can't be copied into a table with row-level security, so they go through one without.
@@ -83,23 +85,23 @@ pub async fn copy(
         "COPY (SELECT {columns} FROM {table} WHERE repository_id = '{}') TO STDOUT (FORMAT binary)",
         repository.uuid()
     );
-    let mut rows = source.copy_out_raw(&out).await.map_err(from_sqlx)?;
+    let mut rows = source.copy_out_raw(&out).await?;
     let into = format!("COPY incoming ({columns}) FROM STDIN (FORMAT binary)");
-    let mut incoming = target.copy_in_raw(&into).await.map_err(from_sqlx)?;
+    let mut incoming = target.copy_in_raw(&into).await?;
     loop {
         match rows.try_next().await {
-            Ok(Some(chunk)) => incoming.send(chunk).await.map_err(from_sqlx)?,
+            Ok(Some(chunk)) => incoming.send(chunk).await?,
             Ok(None) => break,
             Err(error) => {
                 drop(incoming.abort("the other end failed").await);
-                return Err(from_sqlx(error));
+                return Err(error.into());
             }
         };
     }
     drop(rows);
     // It has nothing more to do, and the other end may take long enough for it to be cut off.
     source.commit().await?;
-    let sent = incoming.finish().await.map_err(from_sqlx)?;
+    let sent = incoming.finish().await?;
     let insert =
         format!("INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM incoming");
     execute(&mut target, &insert).await?;
@@ -117,7 +119,7 @@ pub async fn digest(
     database: &str,
 ) -> Result<(i64, String)> {
     let table = &table.path();
-    let mut tx = databases.begin_behind(database, repository).await?;
+    let mut tx = databases.begin_unfenced(database, repository).await?;
     for setting in ["statement_timeout = 0", "TimeZone = 'UTC'", "DateStyle = 'ISO'"] {
         execute(&mut tx, &format!("SET LOCAL {setting}")).await?;
     }
@@ -127,13 +129,13 @@ pub async fn digest(
            FROM {table} WHERE repository_id = $1"
     );
     let row = sqlx::query(AssertSqlSafe(digest)).bind(repository.uuid()).fetch_one(&mut *tx).await;
-    let row = row.map_err(from_sqlx)?;
+    let row = row?;
     tx.commit().await?;
-    Ok((row.try_get(0).map_err(from_sqlx)?, row.try_get(1).map_err(from_sqlx)?))
+    Ok((row.try_get(0)?, row.try_get(1)?))
 }
 
 /// Removes at most `limit` rows of a repository from a table where it has lived; returns how many. Does nothing where the
-/// door does not say that it lives elsewhere or nowhere.
+/// write fence does not say that it lives elsewhere or nowhere.
 #[tracing::instrument(level = "debug", name = "db.moves.remove", skip_all, fields(repository.id = %repository, table = table.name))]
 pub async fn remove(
     databases: &Databases,
@@ -142,14 +144,14 @@ pub async fn remove(
     database: &str,
     limit: i64,
 ) -> Result<u64> {
-    let mut tx = databases.begin_behind(database, repository).await?;
-    // As long as this lasts nobody can close the door for another reason, and nobody can open it.
+    let mut tx = databases.begin_unfenced(database, repository).await?;
+    // As long as this lasts nobody can close the fence for another reason, and nobody can open it.
     let gone = sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM okt_repository.closed
                            WHERE repository_id = $1 AND why IN ('moved', 'deleted') FOR SHARE) AS "gone!""#,
         repository.uuid(),
     );
-    let gone = gone.fetch_one(&mut *tx).await.map_err(from_sqlx)?;
+    let gone = gone.fetch_one(&mut *tx).await?;
     let count = if gone { delete(&mut tx, repository, table, limit).await? } else { 0 };
     tx.commit().await?;
     Ok(count)
@@ -164,7 +166,7 @@ pub async fn clear(
     database: &str,
     limit: i64,
 ) -> Result<u64> {
-    let mut tx = databases.begin_behind(database, repository).await?;
+    let mut tx = databases.begin_unfenced(database, repository).await?;
     let count = delete(&mut tx, repository, table, limit).await?;
     tx.commit().await?;
     Ok(count)
@@ -183,7 +185,7 @@ async fn delete(conn: &mut PgConnection, repository: RepositoryId, table: Table,
             AND ctid = ANY (ARRAY(SELECT ctid FROM {path} WHERE repository_id = $1 ORDER BY {key} LIMIT $2))"
     );
     let done = sqlx::query(AssertSqlSafe(delete)).bind(repository.uuid()).bind(limit).execute(conn).await;
-    Ok(done.map_err(from_sqlx)?.rows_affected())
+    Ok(done?.rows_affected())
 }
 
 /// The next number that is given out here comes after those that were brought along.
@@ -193,7 +195,7 @@ async fn raise_numbers(conn: &mut PgConnection, repository: RepositoryId, table:
                            WHERE attrelid = $1::text::regclass AND attname = 'no' AND NOT attisdropped) AS "is!""#,
         table,
     );
-    if !numbered.fetch_one(&mut *conn).await.map_err(from_sqlx)? {
+    if !numbered.fetch_one(&mut *conn).await? {
         return Ok(());
     }
     let raise = format!(
@@ -202,30 +204,29 @@ async fn raise_numbers(conn: &mut PgConnection, repository: RepositoryId, table:
                 (SELECT max(no) AS no FROM {table} WHERE repository_id = $1) AS m
           WHERE m.no IS NOT NULL"
     );
-    sqlx::query(AssertSqlSafe(raise)).bind(repository.uuid()).execute(conn).await.map_err(from_sqlx)?;
+    sqlx::query(AssertSqlSafe(raise)).bind(repository.uuid()).execute(conn).await?;
     Ok(())
 }
 
 /// The columns of a table as a list for a statement; `None` where there is no such table.
 async fn columns(conn: &mut PgConnection, table: &str) -> Result<Option<String>> {
-    sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         "SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum)
            FROM pg_attribute
           WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
         table,
     )
     .fetch_one(conn)
-    .await
-    .map_err(from_sqlx)
+    .await?)
 }
 
 async fn has_rows(conn: &mut PgConnection, repository: RepositoryId, table: &str) -> Result<bool> {
     let look = format!("SELECT EXISTS (SELECT FROM {table} WHERE repository_id = $1)");
     let found = sqlx::query_scalar(AssertSqlSafe(look)).bind(repository.uuid()).fetch_one(conn).await;
-    found.map_err(from_sqlx)
+    Ok(found?)
 }
 
 async fn execute(conn: &mut PgConnection, statement: &str) -> Result<()> {
-    sqlx::query(AssertSqlSafe(statement.to_owned())).execute(conn).await.map_err(from_sqlx)?;
+    sqlx::query(AssertSqlSafe(statement.to_owned())).execute(conn).await?;
     Ok(())
 }

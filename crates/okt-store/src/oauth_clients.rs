@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use okt_model::{OAuthClient, Result, Scope};
+use okt_model::{OAuthClient, Scope};
 use sqlx::PgConnection;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// What a client is made of.
 pub struct NewClient<'a> {
@@ -59,8 +59,7 @@ pub async fn put(conn: &mut PgConnection, new: &NewClient<'_>) -> Result<OAuthCl
         new.fresh_for.map(|time| time.as_secs_f64()),
     )
     .fetch_one(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(Found::from(row).client)
 }
 
@@ -74,8 +73,7 @@ pub async fn find(conn: &mut PgConnection, id: &str) -> Result<Option<Found>> {
         id,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(Found::from))
 }
 
@@ -104,8 +102,7 @@ pub async fn update(
         new.registration.map(<[u8; 32]>::as_slice),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(|row| Found::from(row).client))
 }
 
@@ -123,8 +120,7 @@ pub async fn delete(conn: &mut PgConnection, id: &str, registration: &[u8; 32]) 
         registration,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -145,8 +141,7 @@ pub async fn delete_unused(conn: &mut PgConnection, limit: i64) -> Result<u64> {
         limit,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected())
 }
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use okt_model::{GrantId, OAuthGrant, RepositoryId, Result, UserId};
+use okt_model::{GrantId, OAuthGrant, RepositoryId, UserId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// What a grant is made of, beside its session.
 pub struct NewGrant<'a> {
@@ -62,8 +62,7 @@ pub async fn insert(conn: &mut PgConnection, new: &NewGrant<'_>) -> Result<()> {
         repositories.as_deref(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -86,15 +85,14 @@ pub async fn insert_code(
         ttl.as_secs_f64(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
 /// What the code stands for, whether or not it still works.
 #[tracing::instrument(level = "debug", name = "db.oauth_codes.find", skip_all)]
 pub async fn find_code(conn: &mut PgConnection, hash: &[u8; 32]) -> Result<Option<Code>> {
-    sqlx::query_as!(
+    Ok(sqlx::query_as!(
         Code,
         r#"SELECT c.grant_id AS "grant", s.user_id AS "user", g.client_id, g.scope, g.resource, c.redirect_uri,
                   c.code_challenge
@@ -105,8 +103,7 @@ pub async fn find_code(conn: &mut PgConnection, hash: &[u8; 32]) -> Result<Optio
         hash,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)
+    .await?)
 }
 
 /// Uses the code up, for whoever is first: in the transaction that issues what it is exchanged for. How things stood:
@@ -122,8 +119,7 @@ pub async fn consume_code(
     // The grant before the code, as whoever ends the grant does: two who lock in opposite orders wait for ever.
     sqlx::query!("SELECT id FROM okt_system.sessions WHERE id = $1 FOR UPDATE", grant.uuid())
         .fetch_optional(&mut *conn)
-        .await
-        .map_err(from_sqlx)?;
+        .await?;
     let now = sqlx::query!(
         r#"WITH used AS (
                UPDATE okt_system.oauth_codes SET used_at = clock_timestamp()
@@ -141,8 +137,7 @@ pub async fn consume_code(
         ttl.as_secs_f64(),
     )
     .fetch_one(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     if now.used {
         return Ok(now.alive.then_some(true));
     }
@@ -151,25 +146,23 @@ pub async fn consume_code(
         hash,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(used.filter(|used| *used).map(|_| false))
 }
 
 /// What a grant is good for.
 #[tracing::instrument(level = "debug", name = "db.oauth_grants.find_terms", skip_all)]
 pub async fn find_terms(conn: &mut PgConnection, id: GrantId) -> Result<Option<Terms>> {
-    sqlx::query_as!(
+    Ok(sqlx::query_as!(
         Terms,
         "SELECT client_id, scope, resource FROM okt_system.oauth_grants WHERE id = $1",
         id.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)
+    .await?)
 }
 
-/// The grant, unless it is over. Notes that it was used, at most once a minute.
+/// The grant, unless it is over or its person's account is disabled. Notes that it was used, at most once a minute.
 #[tracing::instrument(level = "debug", name = "db.oauth_grants.find_live", skip_all)]
 pub async fn find_live(conn: &mut PgConnection, id: GrantId) -> Result<Option<LiveGrant>> {
     let row = sqlx::query!(
@@ -178,7 +171,8 @@ pub async fn find_live(conn: &mut PgConnection, id: GrantId) -> Result<Option<Li
                  FROM okt_system.oauth_grants g
                  JOIN okt_system.sessions s ON s.id = g.id
                  JOIN okt_system.users u ON u.id = s.user_id
-                WHERE g.id = $1 AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp()),
+                WHERE g.id = $1 AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp()
+                  AND u.disabled_at IS NULL),
            noted AS (
                UPDATE okt_system.oauth_grants g SET last_used_at = clock_timestamp()
                  FROM found f
@@ -188,8 +182,7 @@ pub async fn find_live(conn: &mut PgConnection, id: GrantId) -> Result<Option<Li
         id.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(|row| LiveGrant {
         user: row.user_id.into(),
         client_id: row.client_id,
@@ -221,8 +214,7 @@ pub async fn list(
         limit,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     let grants = rows.into_iter().map(|row| OAuthGrant {
         id: row.id.into(),
         client_id: row.client_id,
@@ -237,6 +229,20 @@ pub async fn list(
     Ok(grants.collect())
 }
 
+/// Whether this user lets this client in at present.
+#[tracing::instrument(level = "debug", name = "db.oauth_grants.any_for", skip_all)]
+pub async fn any_for(conn: &mut PgConnection, user: UserId, client_id: &str) -> Result<bool> {
+    let any = sqlx::query_scalar!(
+        r#"SELECT EXISTS (
+               SELECT FROM okt_system.sessions s JOIN okt_system.oauth_grants g ON g.id = s.id
+                WHERE s.user_id = $1 AND g.client_id = $2 AND s.revoked_at IS NULL
+                  AND s.expires_at > clock_timestamp()) AS "any!""#,
+        user.uuid(),
+        client_id,
+    );
+    Ok(any.fetch_one(conn).await?)
+}
+
 /// Ends a grant of this user; false when there is none that is alive.
 #[tracing::instrument(level = "debug", name = "db.oauth_grants.revoke", skip_all)]
 pub async fn revoke(conn: &mut PgConnection, user: UserId, id: GrantId) -> Result<bool> {
@@ -249,7 +255,6 @@ pub async fn revoke(conn: &mut PgConnection, user: UserId, id: GrantId) -> Resul
         id.uuid(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
 }

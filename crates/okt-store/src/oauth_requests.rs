@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use okt_model::{AuthorizationId, Result, UserId};
+use okt_model::{AuthorizationId, UserId};
 use sqlx::PgConnection;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// What a client asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +52,7 @@ pub async fn insert(
         ttl.as_secs_f64(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -72,8 +71,7 @@ pub async fn find_open(
         browser,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(|row| Open {
         id,
         user: row.user_id.map(UserId::from),
@@ -115,21 +113,20 @@ pub async fn sign_in(
         ttl.as_secs_f64(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 
-/// Who signed in in this browser a few minutes ago.
+/// Who signed in in this browser a few minutes ago. It stays so until the end of the transaction: what they are asked in it
+/// is there for whoever forgets them next.
 #[tracing::instrument(level = "debug", name = "db.oauth_browsers.find_user", skip_all)]
 pub async fn find_user(conn: &mut PgConnection, browser: &[u8; 32]) -> Result<Option<UserId>> {
     let user = sqlx::query_scalar!(
-        "SELECT user_id FROM okt_system.oauth_browsers WHERE hash = $1 AND expires_at > clock_timestamp()",
+        "SELECT user_id FROM okt_system.oauth_browsers WHERE hash = $1 AND expires_at > clock_timestamp() FOR SHARE",
         browser,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(user.map(UserId::from))
 }
 
@@ -151,9 +148,20 @@ pub async fn decide(
         user.uuid(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// Forgets where somebody signed in to decide, and what they have been asked. There are a few minutes' worth of each.
+#[tracing::instrument(level = "debug", name = "db.oauth_requests.forget_user", skip_all)]
+pub async fn forget_user(conn: &mut PgConnection, user: UserId) -> Result<()> {
+    sqlx::query!("DELETE FROM okt_system.oauth_browsers WHERE user_id = $1", user.uuid())
+        .execute(&mut *conn)
+        .await?;
+    sqlx::query!("DELETE FROM okt_system.oauth_requests WHERE user_id = $1", user.uuid())
+        .execute(conn)
+        .await?;
+    Ok(())
 }
 
 /// Deletes at most `limit` of each that are over; returns how many.
@@ -166,8 +174,7 @@ pub async fn delete_expired(conn: &mut PgConnection, limit: i64) -> Result<u64> 
         limit,
     )
     .execute(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     let browsers = sqlx::query!(
         "DELETE FROM okt_system.oauth_browsers
           WHERE hash IN (SELECT hash FROM okt_system.oauth_browsers WHERE expires_at < statement_timestamp()
@@ -175,7 +182,6 @@ pub async fn delete_expired(conn: &mut PgConnection, limit: i64) -> Result<u64> 
         limit,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(requests.rows_affected().max(browsers.rows_affected()))
 }

@@ -1,29 +1,31 @@
-//! Rows of `okt_repository.outbox`: notes of jobs, on their way to the queue and until their effect.
+//! Rows of `okt_repository.outbox`: entries of jobs, on their way to the queue and until their effect.
 //!
-//! A note is written with what makes the job necessary, and deleted with what the job did. Between the two the job may
-//! be queued, claimed and run as often as accidents demand: only one run finds the note to delete.
+//! An entry is written with what makes the job necessary, and deleted with what the job did. Between the two the job may
+//! be queued, claimed and run as often as accidents demand: only one run finds the entry to delete.
 
 use chrono::{DateTime, Utc};
-use okt_model::{Error, JobId, NewJob, Payload, RepositoryId, Result, Subject};
+use okt_model::{Error, JobId, NewJob, Payload, RepositoryId, Subject};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
-/// Where the relays hear that there is something to carry.
+/// Where the relays hear that there is something to carry: from the process that wrote it, right after it has committed.
 pub const CHANNEL: &str = "okt_outbox";
 
-/// A note of a job that the queue does not have yet, as people may ask for it meanwhile.
+/// An entry of a job that the queue does not have yet, as people may ask for it meanwhile.
 #[derive(Clone, Debug)]
-pub struct Note {
+pub struct Entry {
     pub id: JobId,
     pub kind: String,
     pub priority: i16,
-    pub subject: Subject,
+    pub subject: Option<Subject>,
     pub created_at: DateTime<Utc>,
     pub scheduled_at: DateTime<Utc>,
     /// Whether its time has come.
     pub due: bool,
+    /// The job whose effect asked for it, where that was asked.
+    pub caused_by: Option<JobId>,
 }
 
 /// When and how soon.
@@ -35,8 +37,8 @@ pub struct When {
     pub delay_ms: i64,
 }
 
-/// Writes a note in the transaction that wants the job. The id is the caller's to choose, so that it can be told before
-/// the queue has it, and so that a step that is repeated asks for the same job.
+/// Writes an entry in the transaction that wants the job. The id is the caller's to choose, so that it can be told before
+/// the queue has it.
 pub async fn push<P: Payload>(
     conn: &mut PgConnection,
     repository: RepositoryId,
@@ -44,45 +46,51 @@ pub async fn push<P: Payload>(
     payload: &P,
     when: When,
 ) -> Result<()> {
-    let text = serde_json::to_string(payload).map_err(Error::internal)?;
-    insert(conn, repository, id, P::KIND, &text, payload.subject(), payload.unique_key().as_deref(), when)
-        .await
+    push_after(conn, repository, id, payload, when, None).await
 }
 
-#[expect(clippy::too_many_arguments, reason = "the columns of a row")]
-#[tracing::instrument(level = "debug", name = "db.outbox.insert", skip_all)]
-async fn insert(
+/// As [`push`], for a job that the effect of another one asks for.
+pub async fn push_after<P: Payload>(
     conn: &mut PgConnection,
     repository: RepositoryId,
     id: JobId,
-    kind: &str,
-    payload: &str,
-    subject: Subject,
-    unique_key: Option<&str>,
+    payload: &P,
     when: When,
+    cause: Option<JobId>,
 ) -> Result<()> {
+    let job = NewJob {
+        repository: Some(repository),
+        priority: when.priority,
+        delay_ms: when.delay_ms,
+        caused_by: cause.filter(|_| !P::INTERNAL),
+        ..NewJob::of_the_system(id, payload).map_err(Error::internal)?
+    };
+    insert(conn, repository, &job).await
+}
+
+#[tracing::instrument(level = "debug", name = "db.outbox.insert", skip_all)]
+async fn insert(conn: &mut PgConnection, repository: RepositoryId, job: &NewJob) -> Result<()> {
     sqlx::query!(
-        "WITH note AS (
-             INSERT INTO okt_repository.outbox
-                    (repository_id, job_id, kind, payload, unique_key, source_id, investigation_id, report_id,
-                     priority, scheduled_at)
-             VALUES ($1, $2, $3, $4::text::jsonb, $5, $6, $7, $8, $9, clock_timestamp() + $10::float8 * interval '1 millisecond')
-             ON CONFLICT (repository_id, job_id) DO NOTHING)
-         SELECT pg_notify('okt_outbox', '')",
+        "INSERT INTO okt_repository.outbox
+                (repository_id, job_id, kind, payload, unique_key, subject_kind, subject_id,
+                 priority, scheduled_at, caused_by, internal)
+         VALUES ($1, $2, $3, $4::text::jsonb, $5, $6, $7, $8,
+                 clock_timestamp() + $9::float8 * interval '1 millisecond', $10, $11)
+         ON CONFLICT (repository_id, job_id) DO NOTHING",
         repository.uuid(),
-        id.uuid(),
-        kind,
-        payload,
-        unique_key,
-        subject.source,
-        subject.investigation,
-        subject.report,
-        when.priority,
-        to_f64(when.delay_ms),
+        job.id.uuid(),
+        job.kind,
+        job.payload,
+        job.unique_key,
+        job.subject.map(|subject| subject.kind.as_str()),
+        job.subject.map(|subject| subject.id),
+        job.priority,
+        to_f64(job.delay_ms),
+        job.caused_by.map(JobId::uuid),
+        job.internal,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -95,54 +103,114 @@ pub async fn take(conn: &mut PgConnection, repository: RepositoryId, id: JobId) 
         id.uuid(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// As [`is_there`], and holds it until the end of the transaction.
+#[tracing::instrument(level = "debug", name = "db.outbox.hold", skip_all)]
+pub async fn hold(conn: &mut PgConnection, repository: RepositoryId, id: JobId) -> Result<bool> {
+    let held = sqlx::query_scalar!(
+        "SELECT job_id FROM okt_repository.outbox WHERE repository_id = $1 AND job_id = $2 FOR UPDATE",
+        repository.uuid(),
+        id.uuid(),
+    );
+    Ok(held.fetch_optional(conn).await?.is_some())
 }
 
 /// Whether the right to the effect is still there.
 #[tracing::instrument(level = "debug", name = "db.outbox.is_there", skip_all)]
 pub async fn is_there(conn: &mut PgConnection, repository: RepositoryId, id: JobId) -> Result<bool> {
-    sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM okt_repository.outbox WHERE repository_id = $1 AND job_id = $2) AS "there!""#,
         repository.uuid(),
         id.uuid(),
     )
     .fetch_one(conn)
-    .await
-    .map_err(from_sqlx)
+    .await?)
 }
 
-/// A note that is still on its way.
+/// An entry that is still on its way.
 #[tracing::instrument(level = "debug", name = "db.outbox.find", skip_all)]
-pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: JobId) -> Result<Option<Note>> {
+pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: JobId) -> Result<Option<Entry>> {
     let row = sqlx::query!(
-        r#"SELECT kind, priority, source_id, investigation_id, report_id, created_at, scheduled_at,
+        r#"SELECT kind, priority, subject_kind, subject_id, created_at, scheduled_at,
                   scheduled_at <= clock_timestamp() AS "due!"
              FROM okt_repository.outbox WHERE repository_id = $1 AND job_id = $2 AND arrived_at IS NULL"#,
         repository.uuid(),
         id.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
-    Ok(row.map(|row| Note {
+    .await?;
+    Ok(row.map(|row| Entry {
         id,
         kind: row.kind,
         priority: row.priority,
-        subject: Subject {
-            source: row.source_id,
-            investigation: row.investigation_id,
-            report: row.report_id,
-        },
+        subject: Subject::from_columns(row.subject_kind.as_deref(), row.subject_id),
         created_at: row.created_at,
         scheduled_at: row.scheduled_at,
         due: row.due,
+        caused_by: None,
     }))
 }
 
-/// Takes up notes to carry them to the queue: a few of each of the next repositories after this one, so that nobody's crowd
-/// holds up another's note. Needs the relay's transaction. Whoever took some up and was not heard of for ten seconds has
+/// Entries still on their way of jobs that the effects of these jobs asked for. All of them descend from one job, so their ids
+/// begin with the same six bytes (see `okt_queue::context`).
+#[tracing::instrument(level = "debug", name = "db.outbox.list_caused", skip_all)]
+pub async fn list_caused(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    causes: &[JobId],
+) -> Result<Vec<Entry>> {
+    let Some(first) = causes.first() else { return Ok(Vec::new()) };
+    let causes: Vec<Uuid> = causes.iter().map(|id| id.uuid()).collect();
+    let (mut low, mut high) = (first.uuid().into_bytes(), first.uuid().into_bytes());
+    low[6..].fill(0);
+    high[6..].fill(u8::MAX);
+    let rows = sqlx::query!(
+        r#"SELECT job_id, caused_by, kind, priority, subject_kind, subject_id, created_at, scheduled_at,
+                  scheduled_at <= clock_timestamp() AS "due!"
+             FROM okt_repository.outbox
+            WHERE repository_id = $1 AND arrived_at IS NULL AND job_id BETWEEN $2 AND $3 AND caused_by = ANY ($4)
+            ORDER BY job_id"#,
+        repository.uuid(),
+        Uuid::from_bytes(low),
+        Uuid::from_bytes(high),
+        &causes,
+    )
+    .fetch_all(conn)
+    .await?;
+    let entries = rows.into_iter().map(|row| Entry {
+        id: row.job_id.into(),
+        kind: row.kind,
+        priority: row.priority,
+        subject: Subject::from_columns(row.subject_kind.as_deref(), row.subject_id),
+        created_at: row.created_at,
+        scheduled_at: row.scheduled_at,
+        due: row.due,
+        caused_by: row.caused_by.map(Into::into),
+    });
+    Ok(entries.collect())
+}
+
+/// The sources of jobs of a kind whose entries are still on their way.
+#[tracing::instrument(level = "debug", name = "db.outbox.list_unsent", skip_all)]
+pub async fn list_unsent(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    kind: &str,
+) -> Result<Vec<Option<Uuid>>> {
+    let rows = sqlx::query_scalar!(
+        "SELECT DISTINCT subject_id FROM okt_repository.outbox
+          WHERE repository_id = $1 AND arrived_at IS NULL AND kind = $2",
+        repository.uuid(),
+        kind,
+    );
+    Ok(rows.fetch_all(conn).await?)
+}
+
+/// Takes up entries to carry them to the queue: a few of each of the next repositories after this one, so that nobody's crowd
+/// holds up another's entry. Needs the relay's transaction. Whoever took some up and was not heard of for ten seconds has
 /// dropped them.
 #[tracing::instrument(level = "debug", name = "db.outbox.take_up", skip_all)]
 pub async fn take_up(
@@ -180,16 +248,15 @@ pub async fn take_up(
            UPDATE okt_repository.outbox o SET carried_at = clock_timestamp()
              FROM found f
             WHERE o.repository_id = f.repository_id AND o.job_id = f.job_id
-           RETURNING o.repository_id, o.job_id, o.kind, o.payload::text AS "payload!", o.unique_key, o.source_id, o.investigation_id,
-                     o.report_id, o.priority,
+           RETURNING o.repository_id, o.job_id, o.kind, o.payload::text AS "payload!", o.unique_key, o.subject_kind,
+                     o.subject_id, o.priority, o.caused_by, o.internal,
                      greatest(0, ceil(extract(epoch FROM o.scheduled_at - clock_timestamp()) * 1000))::bigint
                          AS "delay_ms!""#,
         after.uuid(),
         each,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(rows
         .into_iter()
         .map(|row| NewJob {
@@ -198,32 +265,30 @@ pub async fn take_up(
             database: Some(database.to_owned()),
             kind: row.kind,
             payload: row.payload,
-            subject: Subject {
-                source: row.source_id,
-                investigation: row.investigation_id,
-                report: row.report_id,
-            },
+            subject: Subject::from_columns(row.subject_kind.as_deref(), row.subject_id),
             unique_key: row.unique_key,
             priority: row.priority,
             delay_ms: row.delay_ms,
+            caused_by: row.caused_by.map(Into::into),
+            internal: row.internal,
         })
         .collect())
 }
 
 /// The queue has these; needs the relay's transaction.
-pub async fn mark_arrived(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)]) -> Result<()> {
-    mark(conn, notes, true).await
+pub async fn mark_arrived(conn: &mut PgConnection, entries: &[(RepositoryId, JobId)]) -> Result<()> {
+    mark(conn, entries, true).await
 }
 
 /// The queue does not have these, or not any more: they are to be carried again. Needs the relay's transaction.
-pub async fn put_down(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)]) -> Result<()> {
-    mark(conn, notes, false).await
+pub async fn put_down(conn: &mut PgConnection, entries: &[(RepositoryId, JobId)]) -> Result<()> {
+    mark(conn, entries, false).await
 }
 
 /// One whose effect is just happening is passed over: it is gone in a moment, and carrying it once more would do no harm.
 #[tracing::instrument(level = "debug", name = "db.outbox.mark", skip_all)]
-async fn mark(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)], arrived: bool) -> Result<()> {
-    let (repositories, jobs) = columns(notes);
+async fn mark(conn: &mut PgConnection, entries: &[(RepositoryId, JobId)], arrived: bool) -> Result<()> {
+    let (repositories, jobs) = columns(entries);
     sqlx::query!(
         "WITH free AS MATERIALIZED (
              SELECT o.repository_id, o.job_id
@@ -240,15 +305,14 @@ async fn mark(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)], arrived:
         arrived,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
 /// Nobody will do these any more; needs the relay's transaction.
 #[tracing::instrument(level = "debug", name = "db.outbox.delete", skip_all)]
-pub async fn delete(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)]) -> Result<()> {
-    let (repositories, jobs) = columns(notes);
+pub async fn delete(conn: &mut PgConnection, entries: &[(RepositoryId, JobId)]) -> Result<()> {
+    let (repositories, jobs) = columns(entries);
     sqlx::query!(
         "DELETE FROM okt_repository.outbox o
           USING unnest($1::uuid[], $2::uuid[]) AS n (repository_id, job_id)
@@ -257,12 +321,11 @@ pub async fn delete(conn: &mut PgConnection, notes: &[(RepositoryId, JobId)]) ->
         &jobs,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
-/// Notes that arrived more than `age_s` seconds ago and whose effect has not happened, after a position in the walk over
+/// Entries that arrived more than `age_s` seconds ago and whose effect has not happened, after a position in the walk over
 /// all of them. Needs the relay's transaction.
 #[tracing::instrument(level = "debug", name = "db.outbox.list_arrived", skip_all)]
 pub async fn list_arrived(
@@ -284,13 +347,12 @@ pub async fn list_arrived(
         limit,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(rows.into_iter().map(|row| (row.repository_id.into(), row.job_id.into())).collect())
 }
 
-fn columns(notes: &[(RepositoryId, JobId)]) -> (Vec<Uuid>, Vec<Uuid>) {
-    notes.iter().map(|(repository, job)| (repository.uuid(), job.uuid())).unzip()
+fn columns(entries: &[(RepositoryId, JobId)]) -> (Vec<Uuid>, Vec<Uuid>) {
+    entries.iter().map(|(repository, job)| (repository.uuid(), job.uuid())).unzip()
 }
 
 /// A delay in milliseconds is far below what a float holds exactly.

@@ -3,34 +3,37 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use okt_pg::Why;
 use sqlx::Connection;
 use tokio::sync::Mutex;
 
-use crate::pool::Pool;
+use crate::databases::Slot;
 
 /// How old an answer may be: a flood of probes asks no more often than this.
 const AGE: Duration = Duration::from_millis(250);
-const TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What one place said.
+/// What one endpoint said.
 #[derive(Clone, Debug)]
 pub struct Probed {
     pub name: String,
     pub up: bool,
+    /// Why it does not answer, in a few words that name no host, user or database; `None` when it does.
+    pub trouble: Option<&'static str>,
     /// Whether nothing works without it. A tenant's own database that is away is that tenant's trouble.
     pub required: bool,
 }
 
-/// A connection per place that is kept for asking, so that a busy pool does not look like a dead database, and the
+/// A connection per endpoint that is kept for asking, so that a busy pool does not look like a dead database, and the
 /// last answers.
 pub(crate) struct Probes {
-    pools: BTreeMap<String, (Pool, bool)>,
+    pools: BTreeMap<String, (Slot, bool)>,
     last: Mutex<Option<(Instant, Vec<Probed>)>>,
 }
 
 impl Probes {
     /// Pools by name, each with whether it is required.
-    pub(crate) fn new(pools: BTreeMap<String, (Pool, bool)>) -> Self {
+    pub(crate) fn new(pools: BTreeMap<String, (Slot, bool)>) -> Self {
         Self { pools, last: Mutex::new(None) }
     }
 
@@ -42,14 +45,20 @@ impl Probes {
         {
             return answers.clone();
         }
-        let asked = self.pools.iter().map(|(name, (pool, required))| async {
-            let answered = tokio::time::timeout(TIMEOUT, async { pool.acquire().await?.ping().await }).await;
-            let trouble = match answered {
-                Ok(Ok(())) => None,
-                Ok(Err(error)) => Some(error.to_string()),
-                Err(_) => Some("no answer in time".to_owned()),
+        let asked = self.pools.iter().map(|(name, (slot, required))| async {
+            let why = match slot.get() {
+                None => Some(Why::not_opened()),
+                Some(pool) => {
+                    let ping = async { pool.acquire().await?.ping().await };
+                    match tokio::time::timeout(TIMEOUT, ping).await {
+                        Ok(Ok(())) => None,
+                        Ok(Err(error)) => Some(Why::of(&error, None)),
+                        Err(_) => Some(Why::timed_out()),
+                    }
+                }
             };
-            (Probed { name: name.clone(), up: trouble.is_none(), required: *required }, trouble)
+            let trouble = why.as_ref().map(|why| why.brief);
+            (Probed { name: name.clone(), up: trouble.is_none(), trouble, required: *required }, why)
         });
         let answers = futures_util::future::join_all(asked).await;
         let was_up = |name: &str| {
@@ -57,13 +66,13 @@ impl Probes {
                 last.as_ref().and_then(|(_, before)| before.iter().find(|probed| probed.name == name));
             before.is_none_or(|probed| probed.up)
         };
-        for (Probed { name, up, .. }, trouble) in &answers {
+        for (Probed { name, .. }, why) in &answers {
             // Once per change, because probes come every few seconds.
-            match trouble {
+            match why {
                 Some(cause) if was_up(name) => {
-                    tracing::warn!(database = name, cause, "the database does not answer");
+                    tracing::warn!(database = name, %cause, "the database does not answer");
                 }
-                None if !was_up(name) => tracing::info!(database = name, up, "the database answers again"),
+                None if !was_up(name) => tracing::info!(database = name, "the database answers again"),
                 _ => {}
             }
         }
@@ -73,7 +82,7 @@ impl Probes {
     }
 
     pub(crate) async fn close(&self) {
-        for (pool, _) in self.pools.values() {
+        for pool in self.pools.values().filter_map(|(slot, _)| slot.get()) {
             pool.close().await;
         }
     }

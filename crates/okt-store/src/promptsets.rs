@@ -1,10 +1,10 @@
 //! Rows of `okt_system.promptsets`: instructions for models that somebody wrote.
 
 use chrono::{DateTime, Utc};
-use okt_model::{ContentHash, Error, RepositoryId, Result, StoredPromptset, UserId};
+use okt_model::{ContentHash, Error, RepositoryId, StoredPromptset, UserId};
 use sqlx::PgConnection;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// Keeps it; false when it was there before, and then under the name that it has.
 #[tracing::instrument(level = "debug", name = "db.promptsets.insert", skip_all)]
@@ -26,7 +26,7 @@ pub async fn insert(
         phases,
         author.uuid(),
     );
-    Ok(done.execute(conn).await.map_err(from_sqlx)?.rows_affected() == 1)
+    Ok(done.execute(conn).await?.rows_affected() == 1)
 }
 
 #[tracing::instrument(level = "debug", name = "db.promptsets.find", skip_all)]
@@ -37,7 +37,7 @@ pub async fn find(conn: &mut PgConnection, hash: ContentHash) -> Result<Option<S
              FROM okt_system.promptsets WHERE hash = $1"#,
         &hash.0,
     );
-    row.fetch_optional(conn).await.map_err(from_sqlx)?.map(StoredPromptset::try_from).transpose()
+    row.fetch_optional(conn).await?.map(StoredPromptset::try_from).transpose()
 }
 
 /// The one that a repository uses; `None` for the built-in one.
@@ -51,7 +51,7 @@ pub async fn find_used(conn: &mut PgConnection, repository: RepositoryId) -> Res
             WHERE s.repository_id = $1"#,
         repository.uuid(),
     );
-    row.fetch_optional(conn).await.map_err(from_sqlx)?.map(StoredPromptset::try_from).transpose()
+    row.fetch_optional(conn).await?.map(StoredPromptset::try_from).transpose()
 }
 
 /// In the order of their hashes, which is none, but always the same.
@@ -68,7 +68,7 @@ pub async fn list(
         after.map(|hash| hash.0.to_vec()),
         limit,
     );
-    rows.fetch_all(conn).await.map_err(from_sqlx)?.into_iter().map(StoredPromptset::try_from).collect()
+    rows.fetch_all(conn).await?.into_iter().map(StoredPromptset::try_from).collect()
 }
 
 struct Row {
@@ -80,7 +80,7 @@ struct Row {
 }
 
 impl TryFrom<Row> for StoredPromptset {
-    type Error = Error;
+    type Error = okt_pg::Error;
 
     fn try_from(row: Row) -> Result<Self> {
         let hash = |bytes: Vec<u8>| ContentHash::try_from(bytes.as_slice()).map_err(Error::internal);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use okt_model::{Error, Repository, RepositoryId, Result, Slug, Tier, UserId};
+use okt_model::{Repository, RepositoryId, Slug, Tier, UserId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// Any number, the same in every process: whoever holds this lock may make the first repository.
 const FIRST_LOCK: i64 = 0x6f6b_745f_7265_706f;
@@ -50,15 +50,14 @@ pub struct Untidy {
 pub async fn lock_first(conn: &mut PgConnection) -> Result<bool> {
     sqlx::query!(r#"SELECT pg_advisory_xact_lock($1) AS "locked: ()""#, FIRST_LOCK)
         .fetch_one(&mut *conn)
-        .await
-        .map_err(from_sqlx)?;
+        .await?;
     let none = sqlx::query_scalar!(
         r#"SELECT NOT EXISTS (
                SELECT FROM okt_system.repositories
                 WHERE state IN ('active', 'deleted')
                    OR state = 'creating' AND untidy_since > clock_timestamp() - interval '2 minutes') AS "none!""#
     );
-    none.fetch_one(conn).await.map_err(from_sqlx)
+    Ok(none.fetch_one(conn).await?)
 }
 
 /// Reserves its id and its slug; nobody sees it before [`activate`]. False when the slug is taken.
@@ -79,12 +78,11 @@ pub async fn insert(conn: &mut PgConnection, new: &NewRepository<'_>) -> Result<
         new.owner.map(UserId::uuid),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 
-/// Its home has what belongs there: it can be seen. `None` when somebody gave it up meanwhile.
+/// Its database has what belongs there: it can be seen. `None` when somebody gave it up meanwhile.
 #[tracing::instrument(level = "debug", name = "db.repositories.activate", skip_all, fields(repository.id = %id))]
 pub async fn activate(conn: &mut PgConnection, id: RepositoryId) -> Result<Option<Repository>> {
     let row = sqlx::query_as!(
@@ -95,8 +93,7 @@ pub async fn activate(conn: &mut PgConnection, id: RepositoryId) -> Result<Optio
         id.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     row.map(Repository::try_from).transpose()
 }
 
@@ -108,7 +105,7 @@ pub async fn abandon_stale(conn: &mut PgConnection, slug: &Slug) -> Result<bool>
           WHERE slug = $1 AND state = 'creating' AND untidy_since < clock_timestamp() - interval '2 minutes'",
         slug.as_str(),
     );
-    Ok(done.execute(conn).await.map_err(from_sqlx)?.rows_affected() == 1)
+    Ok(done.execute(conn).await?.rows_affected() == 1)
 }
 
 /// Gives up one that could not be finished, so that its slug is free.
@@ -118,7 +115,7 @@ pub async fn abandon(conn: &mut PgConnection, id: RepositoryId) -> Result<()> {
         "UPDATE okt_system.repositories SET state = 'abandoned' WHERE id = $1 AND state = 'creating'",
         id.uuid(),
     );
-    done.execute(conn).await.map_err(from_sqlx)?;
+    done.execute(conn).await?;
     Ok(())
 }
 
@@ -131,8 +128,7 @@ pub async fn find(conn: &mut PgConnection, id: RepositoryId) -> Result<Option<Re
         id.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     row.map(Repository::try_from).transpose()
 }
 
@@ -148,8 +144,7 @@ pub async fn locate(conn: &mut PgConnection, named: &str) -> Result<Option<Locat
         if id.is_none() { Some(named) } else { None },
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(|row| Located { id: row.id.into(), database: row.database.into() }))
 }
 
@@ -164,8 +159,7 @@ pub async fn get(conn: &mut PgConnection, ids: &[RepositoryId]) -> Result<Vec<Re
         &ids,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     rows.into_iter().map(Repository::try_from).collect()
 }
 
@@ -186,14 +180,13 @@ pub async fn list(
         limit,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     rows.into_iter().map(Repository::try_from).collect()
 }
 
 /// Every one there is or was, with the name of its database, from after `after`; for whoever has to go round all of them.
-#[tracing::instrument(level = "debug", name = "db.repositories.list_homes", skip_all)]
-pub async fn list_homes(
+#[tracing::instrument(level = "debug", name = "db.repositories.list_shards", skip_all)]
+pub async fn list_shards(
     conn: &mut PgConnection,
     after: Option<RepositoryId>,
     limit: i64,
@@ -204,7 +197,7 @@ pub async fn list_homes(
         after.map(RepositoryId::uuid),
         limit,
     );
-    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    let rows = rows.fetch_all(conn).await?;
     Ok(rows.into_iter().map(|row| (row.id.into(), row.database)).collect())
 }
 
@@ -227,13 +220,12 @@ pub async fn update(
         description,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     row.map(Repository::try_from).transpose()
 }
 
 /// Makes somebody the owner of the repository that has none, if there is one; returns it.
-#[tracing::instrument(level = "debug", name = "db.repositories.give", skip_all)]
+#[tracing::instrument(level = "debug", name = "db.repositories.give_ownerless", skip_all)]
 pub async fn give_ownerless(conn: &mut PgConnection, owner: UserId) -> Result<Option<RepositoryId>> {
     let row = sqlx::query!(
         "UPDATE okt_system.repositories SET owner_id = $1
@@ -242,13 +234,12 @@ pub async fn give_ownerless(conn: &mut PgConnection, owner: UserId) -> Result<Op
         owner.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(|row| row.id.into()))
 }
 
 /// Hides it for good, and frees its slug. False when there is no such repository, or somebody is moving it.
-#[tracing::instrument(level = "debug", name = "db.repositories.delete", skip_all, fields(repository.id = %id))]
+#[tracing::instrument(level = "debug", name = "db.repositories.mark_deleted", skip_all, fields(repository.id = %id))]
 pub async fn mark_deleted(conn: &mut PgConnection, id: RepositoryId) -> Result<bool> {
     let done = sqlx::query!(
         "UPDATE okt_system.repositories
@@ -257,8 +248,7 @@ pub async fn mark_deleted(conn: &mut PgConnection, id: RepositoryId) -> Result<b
         id.uuid(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -273,9 +263,45 @@ pub async fn mark_moving(conn: &mut PgConnection, id: RepositoryId, to: &str) ->
         to,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(|row| row.database))
+}
+
+/// Those that somebody is moving, or was.
+#[tracing::instrument(level = "debug", name = "db.repositories.list_moving", skip_all)]
+pub async fn list_moving(conn: &mut PgConnection, limit: i64) -> Result<Vec<RepositoryId>> {
+    let rows = sqlx::query_scalar!(
+        "SELECT id FROM okt_system.repositories WHERE moving_to IS NOT NULL ORDER BY id LIMIT $1",
+        limit,
+    );
+    let rows = rows.fetch_all(conn).await?;
+    Ok(rows.into_iter().map(Into::into).collect())
+}
+
+/// The move ends where the repository lives, and [`mark_moved`] is refused from now on; returns where that is. `None` when
+/// nobody moves it.
+#[tracing::instrument(level = "debug", name = "db.repositories.give_up_moving", skip_all, fields(repository.id = %id))]
+pub async fn give_up_moving(conn: &mut PgConnection, id: RepositoryId) -> Result<Option<String>> {
+    let row = sqlx::query_scalar!(
+        "UPDATE okt_system.repositories SET moving_to = database
+          WHERE id = $1 AND moving_to IS NOT NULL
+         RETURNING database",
+        id.uuid(),
+    );
+    Ok(row.fetch_optional(conn).await?)
+}
+
+/// Somebody has to open it again where it lives, unless they are about to.
+#[tracing::instrument(level = "debug", name = "db.repositories.mark_unsettled", skip_all, fields(repository.id = %id))]
+pub async fn mark_unsettled(conn: &mut PgConnection, id: RepositoryId) -> Result<()> {
+    sqlx::query!(
+        "UPDATE okt_system.repositories SET moving_to = database
+          WHERE id = $1 AND state = 'active' AND moving_to IS NULL",
+        id.uuid(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// It lives there now, and what is left elsewhere may go.
@@ -289,8 +315,7 @@ pub async fn mark_moved(conn: &mut PgConnection, id: RepositoryId, to: &str) -> 
         to,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -304,8 +329,7 @@ pub async fn mark_settled(conn: &mut PgConnection, id: RepositoryId) -> Result<(
         id.uuid(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -318,8 +342,7 @@ pub async fn list_untidy(conn: &mut PgConnection, age_s: f64, limit: i64) -> Res
         age_s,
     )
     .execute(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     let rows = sqlx::query!(
         "SELECT id FROM okt_system.repositories
           WHERE untidy_since < clock_timestamp() - $1::float8 * interval '1 second' AND state <> 'creating'
@@ -328,8 +351,7 @@ pub async fn list_untidy(conn: &mut PgConnection, age_s: f64, limit: i64) -> Res
         limit,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(rows.into_iter().map(|row| row.id.into()).collect())
 }
 
@@ -344,8 +366,7 @@ pub async fn find_untidy(conn: &mut PgConnection, id: RepositoryId) -> Result<Op
         id.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(|row| Untidy {
         id,
         database: row.database,
@@ -378,8 +399,7 @@ pub async fn mark_tidy(conn: &mut PgConnection, untidy: &Untidy) -> Result<()> {
         untidy.since,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -398,7 +418,7 @@ struct Row {
 }
 
 impl TryFrom<Row> for Repository {
-    type Error = Error;
+    type Error = okt_pg::Error;
 
     fn try_from(row: Row) -> Result<Self> {
         Ok(Self {
@@ -419,17 +439,16 @@ impl TryFrom<Row> for Repository {
 /// What time it is for all processes.
 #[tracing::instrument(level = "debug", name = "db.now", skip_all)]
 pub async fn now(conn: &mut PgConnection) -> Result<DateTime<Utc>> {
-    sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(conn).await.map_err(from_sqlx)
+    Ok(sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(conn).await?)
 }
 
 /// Whether there was one, and it was deleted.
 #[tracing::instrument(level = "debug", name = "db.repositories.was_deleted", skip_all, fields(repository.id = %id))]
 pub async fn was_deleted(conn: &mut PgConnection, id: RepositoryId) -> Result<bool> {
-    sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM okt_system.repositories WHERE id = $1 AND state = 'deleted') AS "gone!""#,
         id.uuid(),
     )
     .fetch_one(conn)
-    .await
-    .map_err(from_sqlx)
+    .await?)
 }

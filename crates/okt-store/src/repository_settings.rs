@@ -1,9 +1,9 @@
 //! Rows of `okt_system.repository_settings`: one for each repository.
 
-use okt_model::{ContentHash, Error, PushLevel, RepositoryId, RepositorySettings, Result, Stages};
+use okt_model::{ContentHash, Error, Money, RepositoryId, RepositorySettings, Stages};
 use sqlx::PgConnection;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// What a new repository starts with.
 #[tracing::instrument(level = "debug", name = "db.repository_settings.insert", skip_all)]
@@ -20,8 +20,7 @@ pub async fn insert(
         resolution,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -46,33 +45,32 @@ async fn select(
             "SELECT repository_id FROM okt_system.repository_settings WHERE repository_id = $1 FOR UPDATE",
             repository.uuid(),
         );
-        locked.fetch_optional(&mut *conn).await.map_err(from_sqlx)?;
+        locked.fetch_optional(&mut *conn).await?;
     }
     let row = sqlx::query!(
         "SELECT s.search, s.resolution, s.auto_contribute, s.registry_id, s.push_level, s.allowed_models,
-                s.accepted_promptset_hashes, s.promptset_hash, s.monthly_usd, s.refinement, s.summarization, s.synthesis, s.image_extraction
+                s.accepted_promptset_hashes, s.promptset_hash, s.monthly_micro_usd, s.refinement, s.summarization, s.synthesis, s.image_extraction
            FROM okt_system.repository_settings s
            JOIN okt_system.repositories r ON r.id = s.repository_id AND r.state = 'active'
           WHERE s.repository_id = $1",
         repository.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     row.map(|row| {
         Ok(RepositorySettings {
             search: row.search,
             resolution: row.resolution,
             auto_contribute: row.auto_contribute,
             registry_id: row.registry_id,
-            push_level: PushLevel::parse(&row.push_level).unwrap_or_default(),
+            push_level: row.push_level.parse().unwrap_or_default(),
             allowed_models: row.allowed_models,
             accepted_promptset_hashes: row.accepted_promptset_hashes,
             promptset_hash: row
                 .promptset_hash
                 .map(|hash| ContentHash::try_from(hash.as_slice()).map_err(Error::internal))
                 .transpose()?,
-            monthly_usd: row.monthly_usd,
+            monthly_usd: row.monthly_micro_usd.map(Money::from_micros),
             stages: Stages {
                 refinement: row.refinement,
                 summarization: row.summarization,
@@ -94,7 +92,7 @@ pub async fn update(
     sqlx::query!(
         "UPDATE okt_system.repository_settings
             SET search = $2, resolution = $3, auto_contribute = $4, registry_id = $5, push_level = $6,
-                allowed_models = $7, accepted_promptset_hashes = $8, monthly_usd = $9, refinement = $10,
+                allowed_models = $7, accepted_promptset_hashes = $8, monthly_micro_usd = $9, refinement = $10,
                 summarization = $11, synthesis = $12, image_extraction = $13, promptset_hash = $14
           WHERE repository_id = $1",
         repository.uuid(),
@@ -105,7 +103,7 @@ pub async fn update(
         settings.push_level.as_str(),
         settings.allowed_models.as_deref(),
         &settings.accepted_promptset_hashes,
-        settings.monthly_usd,
+        settings.monthly_usd.map(Money::micros),
         settings.stages.refinement,
         settings.stages.summarization,
         settings.stages.synthesis,
@@ -113,7 +111,6 @@ pub async fn update(
         settings.promptset_hash.map(|hash| hash.0.to_vec()),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }

@@ -3,17 +3,26 @@
 
 use std::time::Duration;
 
-use okt_model::{Result, SessionId, UserId};
+use okt_model::{Session, SessionId, UserId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::from_sqlx;
+use okt_pg::Result;
 
 /// Whose session it is, and how current what is remembered of their roles must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Live {
     pub user: UserId,
     pub roles_version: Uuid,
+    /// Whether the use was noted so long ago that it is time to do it again.
+    pub unnoted: bool,
+}
+
+/// Where a session began; nothing of it is known for clients.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Device<'a> {
+    pub address: Option<&'a str>,
+    pub agent: Option<&'a str>,
 }
 
 /// A refresh token and its family, as they are once the family is locked.
@@ -32,33 +41,105 @@ pub struct Presented {
 }
 
 #[tracing::instrument(level = "debug", name = "db.sessions.insert", skip_all)]
-pub async fn insert(conn: &mut PgConnection, id: SessionId, user: UserId, ttl: Duration) -> Result<()> {
+pub async fn insert(
+    conn: &mut PgConnection,
+    id: SessionId,
+    user: UserId,
+    ttl: Duration,
+    device: Device<'_>,
+) -> Result<()> {
     sqlx::query!(
-        "INSERT INTO okt_system.sessions (id, user_id, expires_at)
-         VALUES ($1, $2, clock_timestamp() + least(make_interval(secs => $3), interval '90 days'))",
+        "INSERT INTO okt_system.sessions (id, user_id, expires_at, address, user_agent)
+         VALUES ($1, $2, clock_timestamp() + least(make_interval(secs => $3), interval '90 days'), $4, $5)",
         id.uuid(),
         user.uuid(),
         ttl.as_secs_f64(),
+        device.address,
+        device.agent,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
-/// The session, unless it is over.
+/// The session, unless it is over or its account is disabled.
 #[tracing::instrument(level = "debug", name = "db.sessions.find_live", skip_all)]
 pub async fn find_live(conn: &mut PgConnection, id: SessionId) -> Result<Option<Live>> {
-    sqlx::query_as!(
+    Ok(sqlx::query_as!(
         Live,
-        r#"SELECT s.user_id AS "user", u.roles_version
+        r#"SELECT s.user_id AS "user", u.roles_version,
+                  coalesce(s.last_used_at, s.created_at) < clock_timestamp() - interval '5 minutes' AS "unnoted!"
              FROM okt_system.sessions s JOIN okt_system.users u ON u.id = s.user_id
-            WHERE s.id = $1 AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp()"#,
+            WHERE s.id = $1 AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp()
+              AND u.disabled_at IS NULL"#,
         id.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)
+    .await?)
+}
+
+/// Notes that a session is in use. A statement of its own, so that those who only look write nothing.
+#[tracing::instrument(level = "debug", name = "db.sessions.note_use", skip_all)]
+pub async fn note_use(conn: &mut PgConnection, id: SessionId) -> Result<()> {
+    sqlx::query!("UPDATE okt_system.sessions SET last_used_at = clock_timestamp() WHERE id = $1", id.uuid())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The sessions of a person that go on, without those of clients; oldest first, from behind `after`.
+#[tracing::instrument(level = "debug", name = "db.sessions.list", skip_all)]
+pub async fn list(
+    conn: &mut PgConnection,
+    user: UserId,
+    after: Option<SessionId>,
+    limit: i64,
+) -> Result<Vec<Session>> {
+    Ok(sqlx::query_as!(
+        Session,
+        r#"SELECT s.id, s.created_at, coalesce(s.last_used_at, s.created_at) AS "last_used_at!", s.expires_at,
+                  s.address, s.user_agent AS agent
+             FROM okt_system.sessions s
+            WHERE s.user_id = $1 AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp()
+              AND NOT EXISTS (SELECT FROM okt_system.oauth_grants g WHERE g.id = s.id)
+              AND ($2::uuid IS NULL OR s.id > $2)
+            ORDER BY s.id
+            LIMIT $3"#,
+        user.uuid(),
+        after.map(SessionId::uuid),
+        limit,
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// Ends a session of this person; false when they have none like that, or it was over.
+#[tracing::instrument(level = "debug", name = "db.sessions.revoke_of", skip_all)]
+pub async fn revoke_of(conn: &mut PgConnection, user: UserId, id: SessionId) -> Result<bool> {
+    let done = sqlx::query!(
+        "UPDATE okt_system.sessions s SET revoked_at = clock_timestamp()
+          WHERE s.id = $2 AND s.user_id = $1 AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp()
+            AND NOT EXISTS (SELECT FROM okt_system.oauth_grants g WHERE g.id = s.id)",
+        user.uuid(),
+        id.uuid(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Ends every session of a user but one, those of clients among them.
+#[tracing::instrument(level = "debug", name = "db.sessions.revoke_all", skip_all)]
+pub async fn revoke_all(conn: &mut PgConnection, user: UserId, kept: Option<SessionId>) -> Result<u64> {
+    let done = sqlx::query!(
+        "UPDATE okt_system.sessions SET revoked_at = clock_timestamp()
+          WHERE user_id = $1 AND revoked_at IS NULL AND id IS DISTINCT FROM $2",
+        user.uuid(),
+        kept.map(SessionId::uuid),
+    )
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected())
 }
 
 /// Ends a session; false when it was over already.
@@ -69,8 +150,7 @@ pub async fn revoke(conn: &mut PgConnection, id: SessionId) -> Result<bool> {
         id.uuid(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -90,8 +170,7 @@ pub async fn insert_refresh_token(
         ttl.as_secs_f64(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -106,24 +185,23 @@ pub async fn present_refresh_token(conn: &mut PgConnection, hash: &[u8; 32]) -> 
         hash,
     )
     .fetch_optional(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     // A statement of its own: only one that begins after the lock was had sees what the one before us did.
     let row = sqlx::query!(
         r#"SELECT s.id AS session, s.user_id AS "user", next.used_at IS NOT NULL AS "successor_used!",
                   next.hash IS NOT NULL AS "has_successor!", t.superseded_at IS NOT NULL AS "superseded!",
                   (s.revoked_at IS NULL AND s.expires_at > clock_timestamp()
-                      AND t.expires_at > clock_timestamp()) AS "alive!",
+                      AND t.expires_at > clock_timestamp() AND u.disabled_at IS NULL) AS "alive!",
                   extract(epoch FROM clock_timestamp() - t.used_at)::float8 AS used_seconds
              FROM okt_system.refresh_tokens t
              JOIN okt_system.sessions s ON s.id = t.session_id
+             JOIN okt_system.users u ON u.id = s.user_id
              LEFT JOIN okt_system.refresh_tokens next ON next.hash = t.successor
             WHERE t.hash = $1"#,
         hash,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(|row| Presented {
         session: row.session.into(),
         user: row.user.into(),
@@ -150,8 +228,7 @@ pub async fn rotate_refresh_token(
         hash,
     )
     .execute(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     sqlx::query!(
         "WITH used AS (
              UPDATE okt_system.refresh_tokens
@@ -169,8 +246,7 @@ pub async fn rotate_refresh_token(
         ttl.as_secs_f64(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -185,8 +261,7 @@ pub async fn delete_expired_refresh_tokens(conn: &mut PgConnection, limit: i64) 
         limit,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected())
 }
 
@@ -201,7 +276,6 @@ pub async fn delete_expired(conn: &mut PgConnection, limit: i64) -> Result<u64> 
         limit,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected())
 }

@@ -1,12 +1,12 @@
 //! What came of looking for facts in a source, on its row of `okt_repository.sources`.
 
 use okt_model::{
-    Cost, Error, Extraction, JobId, RepositoryId, Result, SourceFailure, SourceId, SourceStatus, Waiting,
+    BudgetOf, Cost, Error, Extraction, JobId, RepositoryId, SourceFailure, SourceId, SourceStatus, Waiting,
 };
 use sqlx::PgConnection;
 
-use crate::error::from_sqlx;
 use crate::model_answers::signed;
+use okt_pg::Result;
 
 /// The job has looked for facts: what came of it, why it failed if it did, and all that was paid if anything was. False when
 /// the source is another job's.
@@ -26,7 +26,8 @@ pub async fn settle(
     let done = sqlx::query!(
         "UPDATE okt_repository.sources
             SET status = $4, failure = $5::text::jsonb, extraction = $6::text::jsonb, waiting_for = NULL,
-                tokens_in = coalesce($8, tokens_in), tokens_out = coalesce($9, tokens_out), usd = coalesce($10, usd),
+                waiting_budget = NULL, tokens_in = coalesce($8, tokens_in), tokens_out = coalesce($9, tokens_out),
+                micro_usd = coalesce($10, micro_usd),
                 processed_at = CASE WHEN $4 = 'processed' THEN clock_timestamp() ELSE processed_at END
           WHERE repository_id = $1 AND id = $2 AND job_id = $3 AND status = ANY ($7)",
         repository.uuid(),
@@ -38,12 +39,12 @@ pub async fn settle(
         &SourceStatus::before(next),
         cost.map(|cost| signed(cost.tokens_in)),
         cost.map(|cost| signed(cost.tokens_out)),
-        cost.map(|cost| cost.usd),
+        cost.map(|cost| cost.usd.micros()),
     );
-    Ok(done.execute(conn).await.map_err(from_sqlx)?.rows_affected() == 1)
+    Ok(done.execute(conn).await?.rows_affected() == 1)
 }
 
-/// What it has cost, and why the job can't go on if it can't.
+/// What it has cost, and why the job can't go on if it can't: for a budget, whose.
 #[tracing::instrument(level = "debug", name = "db.source_extractions.note", skip_all, fields(source.id = %id))]
 pub async fn note(
     conn: &mut PgConnection,
@@ -51,18 +52,20 @@ pub async fn note(
     id: SourceId,
     job: JobId,
     cost: Cost,
-    waiting: Option<Waiting>,
+    waiting: Option<(Waiting, Option<BudgetOf>)>,
 ) -> Result<bool> {
     let done = sqlx::query!(
-        "UPDATE okt_repository.sources SET tokens_in = $4, tokens_out = $5, usd = $6, waiting_for = $7
+        "UPDATE okt_repository.sources SET tokens_in = $4, tokens_out = $5, micro_usd = $6, waiting_for = $7,
+                waiting_budget = $8
           WHERE repository_id = $1 AND id = $2 AND job_id = $3",
         repository.uuid(),
         id.uuid(),
         job.uuid(),
         signed(cost.tokens_in),
         signed(cost.tokens_out),
-        cost.usd,
-        waiting.map(Waiting::as_str),
+        cost.usd.micros(),
+        waiting.map(|(why, _)| why.as_str()),
+        waiting.and_then(|(_, budget)| budget).map(BudgetOf::as_str),
     );
-    Ok(done.execute(conn).await.map_err(from_sqlx)?.rows_affected() == 1)
+    Ok(done.execute(conn).await?.rows_affected() == 1)
 }

@@ -1,11 +1,11 @@
 //! Rows of `okt_repository.source_images`: the images of sources.
 
-use okt_model::{ImageId, RepositoryId, Result, SourceId, SourceImage};
+use okt_model::{ImageId, RepositoryId, SourceId, SourceImage};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::from_sqlx;
 use crate::sources::{blob, columns};
+use okt_pg::Result;
 
 /// Writes the images of a source, in place of those that were there.
 #[tracing::instrument(level = "debug", name = "db.source_images.replace", skip_all, fields(source.id = %source))]
@@ -21,8 +21,7 @@ pub async fn replace(
         source.uuid(),
     )
     .execute(&mut *conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     // A few dozen at most.
     for image in images {
         let (hash, size) = columns(image.blob);
@@ -46,8 +45,7 @@ pub async fn replace(
             size,
         )
         .execute(&mut *conn)
-        .await
-        .map_err(from_sqlx)?;
+        .await?;
     }
     Ok(())
 }
@@ -68,8 +66,7 @@ pub async fn list(
         source.uuid(),
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     rows.into_iter().map(SourceImage::try_from).collect()
 }
 
@@ -89,8 +86,7 @@ pub async fn find(
         id.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     row.map(SourceImage::try_from).transpose()
 }
 
@@ -109,7 +105,7 @@ struct Row {
 }
 
 impl TryFrom<Row> for SourceImage {
-    type Error = okt_model::Error;
+    type Error = okt_pg::Error;
 
     fn try_from(row: Row) -> Result<Self> {
         Ok(Self {

@@ -1,19 +1,23 @@
 //! Rows of `okt_repository.sources`. What was read out of one is in `source_texts` and `source_images`.
 //!
-//! A source belongs to one job at a time: whoever changes it on behalf of a job names the job, and one that was replaced
-//! by another has nothing more to say.
+//! A source belongs to one job at a time. What its job changes is in `progress`.
+
+mod progress;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use okt_model::{
-    Blob, BlobHash, Cost, Error, FetchAttempt, JobId, RepositoryId, Result, Source, SourceFailure,
-    SourceFile, SourceFilter, SourceId, SourceStatus,
+    Blob, BlobHash, Cost, Error, JobId, Money, RepositoryId, Source, SourceFile, SourceFilter, SourceId,
+    SourceStatus,
 };
 use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::from_sqlx;
+use crate::words::word;
 use crate::{facts, model_answers};
+use okt_pg::{Result, planned_anew};
+
+pub use progress::{Fetched, hand_over, mark, mark_failed, mark_fetched, note_attempts};
 
 /// A source that is to be.
 #[derive(Clone, Debug)]
@@ -27,7 +31,7 @@ pub struct NewSource {
     pub title: Option<String>,
     pub author: Option<String>,
     pub published_at: Option<NaiveDate>,
-    pub max_cost_usd: Option<f64>,
+    pub max_cost_usd: Option<Money>,
     /// The original, where it is here already.
     pub body: Option<Blob>,
     pub content_type: Option<String>,
@@ -54,30 +58,14 @@ impl NewSource {
     }
 }
 
-/// What was found out about a source by fetching and reading it.
-#[derive(Clone, Debug, Default)]
-pub struct Fetched {
-    pub kind: String,
-    pub content_type: String,
-    pub title: Option<String>,
-    pub author: Option<String>,
-    pub site_name: Option<String>,
-    pub published_at: Option<NaiveDate>,
-    pub language: Option<String>,
-    pub license: Option<String>,
-    pub doi: Option<String>,
-    pub body: Option<Blob>,
-    pub attempts: Vec<FetchAttempt>,
-}
-
 /// Adds it; false when the repository has one of the same name, DOI or body.
 #[tracing::instrument(level = "debug", name = "db.sources.insert", skip_all, fields(source.id = %new.id))]
 pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, new: &NewSource) -> Result<bool> {
     let (hash, size) = columns(new.body);
     let done = sqlx::query!(
         "INSERT INTO okt_repository.sources
-                (repository_id, id, job_id, locator_hash, url, doi, status, title, author, published_at, max_cost_usd,
-                 body_sha256, body_size, content_type, file_name, doi_hash)
+                (repository_id, id, job_id, locator_hash, url, doi, status, title, author, published_at,
+                 max_cost_micro_usd,                 body_sha256, body_size, content_type, file_name, doi_hash)
          VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9, $10, $11, $12, $13, $14, $15)
          ON CONFLICT DO NOTHING",
         repository.uuid(),
@@ -89,7 +77,7 @@ pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, new: &New
         new.title,
         new.author,
         new.published_at,
-        new.max_cost_usd,
+        new.max_cost_usd.map(Money::micros),
         hash,
         size,
         new.content_type,
@@ -97,8 +85,7 @@ pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, new: &New
         hashed(new.doi.as_deref()),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -121,8 +108,7 @@ pub async fn find_same(
         uploaded,
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(row.map(|row| (row.id.into(), row.job_id.into())))
 }
 
@@ -134,7 +120,7 @@ pub async fn list_known(
     names: &[String],
 ) -> Result<Vec<String>> {
     let hashes: Vec<Vec<u8>> = names.iter().filter_map(|name| hashed(Some(name))).collect();
-    sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT n.name AS "name!" FROM unnest($2::text[], $3::bytea[]) AS n (name, hash)
             WHERE EXISTS (SELECT FROM okt_repository.sources s
                            WHERE s.repository_id = $1 AND (s.locator_hash = n.hash OR s.doi_hash = n.hash))"#,
@@ -143,8 +129,23 @@ pub async fn list_known(
         &hashes,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)
+    .await?)
+}
+
+/// Those of these that there are.
+#[tracing::instrument(level = "debug", name = "db.sources.list_there", skip_all)]
+pub async fn list_there(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    ids: &[SourceId],
+) -> Result<Vec<SourceId>> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+    let rows = sqlx::query_scalar!(
+        "SELECT id FROM okt_repository.sources WHERE repository_id = $1 AND id = ANY ($2)",
+        repository.uuid(),
+        &ids,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(SourceId::from).collect())
 }
 
 #[tracing::instrument(level = "debug", name = "db.sources.find", skip_all, fields(source.id = %id))]
@@ -153,15 +154,14 @@ pub async fn find(conn: &mut PgConnection, repository: RepositoryId, id: SourceI
         Row,
         r#"SELECT id, url, doi, status, failure::text, job_id, kind, content_type, title, author, site_name,
                   published_at, language, license, body_sha256, body_size, file_name,
-                  fetch_attempts::text AS "fetch_attempts!", max_cost_usd, tokens_in, tokens_out, usd, fact_count,
-                  waiting_for, extraction::text, created_at, fetched_at, processed_at
+                  fetch_attempts::text AS "fetch_attempts!", max_cost_micro_usd, tokens_in, tokens_out, micro_usd, fact_count,
+                  waiting_for, waiting_budget, extraction::text, created_at, fetched_at, processed_at
              FROM okt_repository.sources WHERE repository_id = $1 AND id = $2"#,
         repository.uuid(),
         id.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     row.map(Source::try_from).transpose()
 }
 
@@ -178,8 +178,7 @@ pub async fn hold(
         id.uuid(),
     )
     .fetch_optional(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     row.map(|row| Ok((status(&row.status)?, row.job_id.into()))).transpose()
 }
 
@@ -193,6 +192,10 @@ pub async fn list(
     after: Option<SourceId>,
     limit: i64,
 ) -> Result<Vec<Source>> {
+    // These have indexes of their own; the others are read in the order of the list.
+    if filter.status.is_some() || filter.published_from.is_some() || filter.published_to.is_some() {
+        planned_anew(conn).await?;
+    }
     // Each order has an index to walk, so they are two statements.
     let rows = if oldest_first {
         let rows = sqlx::query_file_as!(
@@ -223,154 +226,15 @@ pub async fn list(
         );
         rows.fetch_all(conn).await
     };
-    rows.map_err(from_sqlx)?.into_iter().map(Source::try_from).collect()
-}
-
-/// The job brings it on to where it may go from here; false when it may not, or is another job's.
-#[tracing::instrument(level = "debug", name = "db.sources.mark", skip_all, fields(source.id = %id, status = next.as_str()))]
-pub async fn mark(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    id: SourceId,
-    job: JobId,
-    next: SourceStatus,
-) -> Result<bool> {
-    let done = sqlx::query!(
-        "UPDATE okt_repository.sources
-            SET status = $4, failure = NULL, waiting_for = NULL,
-                processed_at = CASE WHEN $4 = 'processed' THEN clock_timestamp() ELSE processed_at END
-          WHERE repository_id = $1 AND id = $2 AND job_id = $3 AND status = ANY ($5)",
-        repository.uuid(),
-        id.uuid(),
-        job.uuid(),
-        next.as_str(),
-        &SourceStatus::before(next),
-    )
-    .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
-    Ok(done.rows_affected() == 1)
-}
-
-/// Gives it to another job, and puts it where that one begins; false when it can't go there from where it stands.
-#[tracing::instrument(level = "debug", name = "db.sources.hand_over", skip_all, fields(source.id = %id, status = next.as_str()))]
-pub async fn hand_over(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    id: SourceId,
-    job: JobId,
-    next: SourceStatus,
-) -> Result<bool> {
-    let done = sqlx::query!(
-        "UPDATE okt_repository.sources SET status = $4, failure = NULL, waiting_for = NULL, job_id = $3
-          WHERE repository_id = $1 AND id = $2 AND status = ANY ($5)",
-        repository.uuid(),
-        id.uuid(),
-        job.uuid(),
-        next.as_str(),
-        &SourceStatus::before(next),
-    )
-    .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
-    Ok(done.rows_affected() == 1)
-}
-
-/// It has been fetched and read. What its adder has said of it stays.
-#[tracing::instrument(level = "debug", name = "db.sources.mark_fetched", skip_all, fields(source.id = %id))]
-pub async fn mark_fetched(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    id: SourceId,
-    job: JobId,
-    fetched: &Fetched,
-) -> Result<bool> {
-    let (hash, size) = columns(fetched.body);
-    let attempts = serde_json::to_string(&fetched.attempts).map_err(Error::internal)?;
-    let done = sqlx::query_file!(
-        "src/sql/mark_source_fetched.sql",
-        repository.uuid(),
-        id.uuid(),
-        job.uuid(),
-        fetched.kind,
-        fetched.content_type,
-        fetched.title,
-        fetched.author,
-        fetched.site_name,
-        fetched.published_at,
-        fetched.language,
-        fetched.license,
-        fetched.doi,
-        hash,
-        size,
-        attempts,
-    )
-    .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
-    Ok(done.rows_affected() == 1)
-}
-
-/// The job has given it up. What was tried is told; none leaves what was told before.
-#[tracing::instrument(level = "debug", name = "db.sources.mark_failed", skip_all, fields(source.id = %id))]
-pub async fn mark_failed(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    id: SourceId,
-    job: JobId,
-    failure: &SourceFailure,
-    attempts: &[FetchAttempt],
-) -> Result<bool> {
-    let failure = serde_json::to_string(failure).map_err(Error::internal)?;
-    let attempts = serde_json::to_string(attempts).map_err(Error::internal)?;
-    let done = sqlx::query!(
-        "UPDATE okt_repository.sources
-            SET status = 'failed', failure = $4::text::jsonb, waiting_for = NULL,
-                fetch_attempts = CASE WHEN $5 = '[]' THEN fetch_attempts ELSE $5::text::jsonb END
-          WHERE repository_id = $1 AND id = $2 AND job_id = $3 AND status = ANY ($6)",
-        repository.uuid(),
-        id.uuid(),
-        job.uuid(),
-        failure,
-        attempts,
-        &SourceStatus::before(SourceStatus::Failed),
-    )
-    .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
-    Ok(done.rows_affected() == 1)
-}
-
-/// What was tried so far, while the job goes on trying.
-#[tracing::instrument(level = "debug", name = "db.sources.note_attempts", skip_all, fields(source.id = %id))]
-pub async fn note_attempts(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    id: SourceId,
-    job: JobId,
-    attempts: &[FetchAttempt],
-) -> Result<bool> {
-    let attempts = serde_json::to_string(attempts).map_err(Error::internal)?;
-    let done = sqlx::query!(
-        "UPDATE okt_repository.sources SET fetch_attempts = $4::text::jsonb
-          WHERE repository_id = $1 AND id = $2 AND job_id = $3",
-        repository.uuid(),
-        id.uuid(),
-        job.uuid(),
-        attempts,
-    )
-    .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
-    Ok(done.rows_affected() == 1)
+    rows?.into_iter().map(Source::try_from).collect()
 }
 
 /// Removes it with what was read out of it, and the facts that only it makes; false when there is none.
 #[tracing::instrument(level = "debug", name = "db.sources.delete", skip_all, fields(source.id = %id))]
 pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, id: SourceId) -> Result<bool> {
-    model_answers::forget_source(conn, repository, id).await?;
+    model_answers::forget(conn, repository, id.into()).await?;
     match facts::forget_source(conn, repository, id).await {
-        Err(Error::NotFound(_)) => return Ok(false),
+        Err(okt_pg::Error(Error::NotFound(_))) => return Ok(false),
         forgotten => forgotten?,
     }
     let done = sqlx::query!(
@@ -381,8 +245,7 @@ pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, id: Sourc
         id.uuid(),
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -407,8 +270,7 @@ pub async fn list_wanted(
         &hashes,
     )
     .fetch_all(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     rows.into_iter()
         .map(|row| Ok(SourceFile { repository, source: row.source.into(), hash: hash(&row.hash)? }))
         .collect()
@@ -433,12 +295,13 @@ struct Row {
     body_size: Option<i64>,
     file_name: Option<String>,
     fetch_attempts: String,
-    max_cost_usd: Option<f64>,
+    max_cost_micro_usd: Option<i64>,
     tokens_in: i64,
     tokens_out: i64,
-    usd: f64,
+    micro_usd: i64,
     fact_count: i64,
     waiting_for: Option<String>,
+    waiting_budget: Option<String>,
     extraction: Option<String>,
     created_at: DateTime<Utc>,
     fetched_at: Option<DateTime<Utc>>,
@@ -446,7 +309,7 @@ struct Row {
 }
 
 impl TryFrom<Row> for Source {
-    type Error = Error;
+    type Error = okt_pg::Error;
 
     fn try_from(row: Row) -> Result<Self> {
         Ok(Self {
@@ -466,14 +329,15 @@ impl TryFrom<Row> for Source {
             body: blob(row.body_sha256.as_deref(), row.body_size)?,
             file_name: row.file_name,
             fetch_attempts: serde_json::from_str(&row.fetch_attempts).map_err(Error::internal)?,
-            max_cost_usd: row.max_cost_usd,
+            max_cost_usd: row.max_cost_micro_usd.map(Money::from_micros),
             cost: Cost {
                 tokens_in: u64::try_from(row.tokens_in).unwrap_or(0),
                 tokens_out: u64::try_from(row.tokens_out).unwrap_or(0),
-                usd: row.usd,
+                usd: Money::from_micros(row.micro_usd),
             },
             fact_count: row.fact_count,
             waiting_for: row.waiting_for,
+            waiting_budget: row.waiting_budget,
             extraction: row
                 .extraction
                 .as_deref()
@@ -489,8 +353,7 @@ impl TryFrom<Row> for Source {
 }
 
 fn status(text: &str) -> Result<SourceStatus> {
-    let found = SourceStatus::ALL.iter().find(|status| status.as_str() == text).copied();
-    found.ok_or_else(|| Error::internal(format!("{text} is no status of a source")))
+    word("sources.status", text)
 }
 
 fn hashed(text: Option<&str>) -> Option<Vec<u8>> {
@@ -498,7 +361,7 @@ fn hashed(text: Option<&str>) -> Option<Vec<u8>> {
 }
 
 fn hash(bytes: &[u8]) -> Result<BlobHash> {
-    BlobHash::try_from(bytes).map_err(Error::internal)
+    Ok(BlobHash::try_from(bytes).map_err(Error::internal)?)
 }
 
 pub(crate) fn blob(bytes: Option<&[u8]>, size: Option<i64>) -> Result<Option<Blob>> {

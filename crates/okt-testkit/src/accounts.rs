@@ -17,7 +17,7 @@ use crate::served::TestService;
 pub const PASSWORD: &str = "correct horse";
 
 /// Somebody with an account and a session.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Person {
     pub id: Uuid,
     pub email: String,

@@ -1,18 +1,21 @@
 //! What tests stand on: real databases, private clusters, real processes, and a small service of notes that uses
-//! every piece of HTTP furniture.
+//! everything that HTTP services share. `app::TestApp` is where most tests begin.
 //!
 //! Nothing here is shipped. Panics are how a fixture says that a test can't go on.
 #![expect(clippy::missing_panics_doc, reason = "a fixture that can't be set up fails its test")]
 
 pub mod accounts;
 pub mod answers;
+pub mod app;
 pub mod client;
 pub mod cluster;
 pub mod cpu;
 pub mod db;
+pub mod facts;
 pub mod golden;
 pub mod jobs;
 pub mod llm;
+pub mod multipart;
 pub mod notes;
 pub mod oauth;
 pub mod process;
@@ -22,4 +25,5 @@ pub mod served;
 pub mod soak;
 pub mod tenants;
 pub mod vectors;
+pub mod wait;
 pub mod web;

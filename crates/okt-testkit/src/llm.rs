@@ -1,7 +1,7 @@
 //! A model server on loopback: it answers by rule, counts what it is asked, and misbehaves on command.
 //!
 //! It speaks `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`; `GET /stats` tells what it counted. The binary
-//! `okt-test-model` is the same as a process of its own.
+//! `okt-test model` is the same as a process of its own.
 
 mod answers;
 mod fate;
@@ -22,6 +22,8 @@ use tokio::time::Instant;
 
 pub use answers::tokens;
 
+use crate::wait::eventually;
+
 /// How the server behaves; what it does to a request depends on nothing else, and on how often the request came before.
 #[derive(Clone, Debug)]
 pub struct Behaviour {
@@ -29,8 +31,14 @@ pub struct Behaviour {
     pub faults: Faults,
     /// Does what the text says: the rest of a line behind `OBEY:` is all that it answers.
     pub obedient: bool,
+    /// It tells of sentences with so many words or more.
+    pub fewest_words: usize,
     /// Of a text it tells no more than this, the first.
     pub most_facts: usize,
+    /// Asked about more sentences than this, it gives all of them back as one fact, as small models do.
+    pub copies_above: usize,
+    /// What it says of a pair of statements, in the order in which they are shown; nothing if it is empty.
+    pub verdict: fn(&str, &str) -> &'static str,
     pub seed: u64,
     /// What a request is told that was too much.
     pub retry_after_secs: u64,
@@ -46,7 +54,10 @@ impl Default for Behaviour {
             latency: Latency::Fixed(0),
             faults: Faults::default(),
             obedient: false,
+            fewest_words: 4,
             most_facts: usize::MAX,
+            copies_above: usize::MAX,
+            verdict: |_, _| "different",
             seed: 0,
             retry_after_secs: 1,
             dimensions: 1_024,
@@ -54,6 +65,9 @@ impl Default for Behaviour {
         }
     }
 }
+
+/// What begins so gets a vector of zeros, as some models give for what they can't read.
+pub const NOWHERE: &str = "Nowhere: ";
 
 /// How long an answer takes.
 #[derive(Clone, Copy, Debug)]
@@ -172,15 +186,11 @@ impl ModelServer {
 
     /// Waits until what was counted is so, up to a minute.
     pub async fn await_stats(&self, so: impl Fn(&Stats) -> bool) -> Stats {
-        let deadline = Instant::now() + Duration::from_mins(1);
-        loop {
+        eventually(Duration::from_mins(1), "the server counts as expected", async || {
             let stats = self.stats();
-            if so(&stats) {
-                return stats;
-            }
-            assert!(Instant::now() < deadline, "it never came to that: {stats:?}");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+            if so(&stats) { Ok(stats) } else { Err(format!("{stats:?}")) }
+        })
+        .await
     }
 }
 

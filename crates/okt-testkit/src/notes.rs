@@ -1,33 +1,52 @@
 //! A small service of notes: the real gate, table, paging, idempotency and limits around one table of its own, for
 //! testing them before and apart from the routes of the product.
 
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
-use axum::extract::State;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use okt_api::{Api, once};
+use okt_app::Check;
 use okt_http::{
-    Code, Gate, Guard, Json, Page, PageRequest, Path, Principal, Problem, Query, Routes, Served, route,
+    Code, Gate, Guard, Json, Page, PageRequest, Path, Principal, Problem, Query, Routes, Served, StaticFile,
+    StaticFiles, WellFormed, route,
 };
-use okt_store::from_sqlx;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-/// Lets in two people by their names: `Authorization: Bearer ada`, or `bob`.
+/// Lets in three people by their names: `Authorization: Bearer ada`, `bob`, or `dan` until he has left. What is not in
+/// small letters is no name.
 #[derive(Clone)]
 pub struct Notes {
     api: Api,
     document: Arc<OnceLock<String>>,
+    dan_has_left: Arc<AtomicBool>,
 }
 
 impl Gate for Notes {
     async fn admit(&self, guard: Guard, parts: &mut Parts) -> Result<Option<Principal>, Problem> {
         let name =
             parts.headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        if name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_lowercase())) {
+            parts.extensions.insert(WellFormed);
+        }
         match (guard, name) {
             (Guard::Probe | Guard::Public, _) => Ok(None),
-            (_, Some(name @ ("ada" | "bob"))) => Ok(Some(Principal(format!("user:{name}").into()))),
+            (_, Some("dan")) if self.dan_has_left.load(Ordering::Relaxed) => {
+                Err(Problem::new(Code::Unauthenticated, "dan has left"))
+            }
+            (_, Some(name @ ("ada" | "bob" | "dan"))) => {
+                let person: Arc<str> = format!("user:{name}").into();
+                Ok(Some(Principal { credential: Arc::clone(&person), person }))
+            }
             (_, _) => Err(Problem::new(Code::Unauthenticated, "say who you are")),
         }
     }
@@ -41,7 +60,7 @@ pub const TABLE: &str = "CREATE TABLE IF NOT EXISTS notes (id bigserial PRIMARY 
 pub fn service(api: &Api) -> anyhow::Result<Served> {
     let document = Arc::<OnceLock<String>>::default();
     let routes = table(api, Arc::clone(&document));
-    let _ = document.set(serde_json::to_string(routes.openapi())?);
+    let _ = document.set(serde_json::to_string(&routes.openapi())?);
     Ok(routes.into_service())
 }
 
@@ -51,16 +70,27 @@ pub fn routes(api: &Api) -> Routes<Notes> {
 }
 
 fn table(api: &Api, document: Arc<OnceLock<String>>) -> Routes<Notes> {
-    let notes = Notes { api: api.clone(), document };
+    let notes = Notes { api: api.clone(), document, dan_has_left: Arc::default() };
     Routes::new(notes.clone(), api.edge(), okt_api::document())
         .at(Guard::Probe, route!(ready))
         .at(Guard::Authenticated, once(&notes.api.app, route!(create)))
         .at(Guard::Authenticated, route!(list))
         .at(Guard::Public, route!(show))
         .at(Guard::Public, route!(slow))
+        .at(Guard::Public, route!(busy))
         .at(Guard::Public, route!(panics))
         .at(Guard::Public, route!(openapi))
+        .at(Guard::Public, route!(leave))
+        .at_stream(Guard::Authenticated, IDLE, route!(ticks))
+        .mount(Guard::Authenticated, "/echo", tower::service_fn(echo))
+        .files("", pages())
 }
+
+/// How long `/ticks` may be silent.
+pub const IDLE: Duration = Duration::from_secs(2);
+
+/// The script, larger than what is sent at once.
+pub const SCRIPT: &str = "/assets/app-3f9a1c2e.js";
 
 #[derive(Serialize, ToSchema)]
 struct Note {
@@ -81,7 +111,7 @@ pub const FAIL: &str = "x-fail";
 
 #[utoipa::path(get, path = "/readyz", responses((status = 200)))]
 async fn ready(State(notes): State<Notes>) -> Result<StatusCode, Problem> {
-    let up = notes.api.app.readiness().await.iter().all(|check| check.up);
+    let up = notes.api.app.readiness().await.iter().all(Check::serves);
     Ok(if up && !notes.api.edge().is_draining() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE })
 }
 
@@ -107,13 +137,22 @@ async fn create(
         .bind(&new.text)
         .fetch_one(&mut *notes.api.app.databases().acquire_system().await?)
         .await
-        .map_err(from_sqlx)?;
+        .map_err(okt_pg::Error::from)?;
     let wait = asked(WAIT).and_then(|text| text.parse().ok()).unwrap_or(0);
-    tokio::time::sleep(std::time::Duration::from_millis(wait)).await;
+    tokio::time::sleep(Duration::from_millis(wait)).await;
     Ok((StatusCode::CREATED, [("location", format!("/notes/{id}"))], Json(Note { id, text: new.text })))
 }
 
-#[utoipa::path(get, path = "/notes", params(PageRequest), responses((status = 200, body = Page<Note>)))]
+/// What a list may be asked for; it shows the same notes whatever that is.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "only declared: cursors are bound to what is asked for")]
+struct Filters {
+    kind: Option<String>,
+    sort: Option<String>,
+}
+
+#[utoipa::path(get, path = "/notes", params(Filters, PageRequest), responses((status = 200, body = Page<Note>)))]
 async fn list(State(notes): State<Notes>, page: PageRequest) -> Result<Page<Note>, Problem> {
     let after: i64 = page.after()?.unwrap_or(0);
     let rows: Vec<(i64, String)> =
@@ -122,7 +161,7 @@ async fn list(State(notes): State<Notes>, page: PageRequest) -> Result<Page<Note
             .bind(page.rows())
             .fetch_all(&mut *notes.api.app.databases().acquire_system().await?)
             .await
-            .map_err(from_sqlx)?;
+            .map_err(okt_pg::Error::from)?;
     page.page(rows.into_iter().map(|(id, text)| Note { id, text }).collect(), |note| note.id)
 }
 
@@ -132,12 +171,13 @@ async fn show(State(notes): State<Notes>, Path(id): Path<i64>) -> Result<Json<No
         .bind(id)
         .fetch_optional(&mut *notes.api.app.databases().acquire_system().await?)
         .await
-        .map_err(from_sqlx)?;
+        .map_err(okt_pg::Error::from)?;
     let (id, text) = row.ok_or(okt_model::Error::NotFound("note"))?;
     Ok(Json(Note { id, text }))
 }
 
 #[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 struct Slow {
     ms: u32,
 }
@@ -149,11 +189,84 @@ async fn slow(State(notes): State<Notes>, Query(slow): Query<Slow>) -> Result<St
         .bind(f64::from(slow.ms))
         .execute(&mut *notes.api.app.databases().acquire_system().await?)
         .await
-        .map_err(from_sqlx)?;
+        .map_err(okt_pg::Error::from)?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Computes for as long as it is told to, and lets nobody else onto its thread.
+#[utoipa::path(get, path = "/busy", params(Slow), responses((status = 204)))]
+async fn busy(Query(slow): Query<Slow>) -> StatusCode {
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_millis(slow.ms.into()) {
+        std::hint::spin_loop();
+    }
+    StatusCode::NO_CONTENT
 }
 
 #[utoipa::path(get, path = "/panics", responses((status = 204)))]
 async fn panics() -> StatusCode {
     panic!("asked to panic")
+}
+
+/// From now on dan is not let in.
+#[utoipa::path(delete, path = "/people/dan", responses((status = 204)))]
+async fn leave(State(notes): State<Notes>) -> StatusCode {
+    notes.dan_has_left.store(true, Ordering::Relaxed);
+    StatusCode::NO_CONTENT
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Ticks {
+    /// Milliseconds between two of them.
+    every_ms: u32,
+    count: u32,
+}
+
+/// So many events, so far apart.
+#[utoipa::path(get, path = "/ticks", params(Ticks),
+    responses((status = 200, body = String, content_type = "text/event-stream")))]
+async fn ticks(Query(asked): Query<Ticks>) -> Response {
+    events(asked.every_ms, asked.count)
+}
+
+fn events(every_ms: u32, count: u32) -> Response {
+    let events = stream::unfold(0, move |n| async move {
+        if n == count {
+            return None;
+        }
+        tokio::time::sleep(Duration::from_millis(every_ms.into())).await;
+        Some((Ok::<_, Infallible>(format!("data: {n}\n\n")), n + 1))
+    });
+    ([("content-type", "text/event-stream")], Body::from_stream(events)).into_response()
+}
+
+/// A service that is not a handler: says who asked for what, or counts without end.
+async fn echo(request: Request) -> Result<Response, Infallible> {
+    let (parts, body) = request.into_parts();
+    Ok(match parts.uri.path() {
+        "/echo/events" => events(100, u32::MAX),
+        "/echo/panic" => panic!("asked to panic"),
+        path => {
+            let person = parts.extensions.get::<Principal>().map(|principal| &*principal.person);
+            let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
+            let told = serde_json::json!({
+                "method": parts.method.as_str(), "path": path, "person": person, "bytes": body.len(),
+            });
+            axum::Json(told).into_response()
+        }
+    })
+}
+
+fn pages() -> StaticFiles {
+    let page = "<!doctype html><title>Notes</title><script src=\"/assets/app-3f9a1c2e.js\"></script>";
+    let script = Bytes::from("// notes\n".repeat(10_000));
+    let icon = StaticFile::new("icon.svg", Bytes::from_static(b"<svg/>"), false);
+    StaticFiles::new(
+        StaticFile::new("index.html", Bytes::from_static(page.as_bytes()), false),
+        [
+            (SCRIPT.trim_start_matches('/').to_owned(), StaticFile::new(SCRIPT, script, true)),
+            ("icon.svg".to_owned(), icon),
+        ],
+    )
 }

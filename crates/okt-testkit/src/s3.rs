@@ -1,9 +1,10 @@
 //! A server that speaks S3, on a port of its own.
 
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::client::client;
+use crate::wait::eventually;
 
 pub struct S3Server {
     child: Child,
@@ -26,13 +27,11 @@ impl S3Server {
             .spawn()
             .expect("the server starts");
         let server = Self { child, url: format!("http://127.0.0.1:{port}") };
-        let deadline = Instant::now() + Duration::from_mins(1);
-        // Any credential does.
-        let make = || client().put(format!("{}/{bucket}", server.url)).body("").send();
-        while !make().await.is_ok_and(|answer| answer.status().is_success()) {
-            assert!(Instant::now() < deadline, "the S3 server did not start");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        eventually(Duration::from_mins(1), "the S3 server starts", async || {
+            // Any credential does.
+            client().put(format!("{}/{bucket}", server.url)).body("").send().await?.error_for_status()
+        })
+        .await;
         server
     }
 

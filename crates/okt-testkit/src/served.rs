@@ -6,7 +6,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 use okt_api::Api;
 use okt_app::App;
 use okt_config::Config;
-use okt_http::{Edge, Served, Threads};
+use okt_http::{Edge, Served};
 use okt_store::{Blobs, Databases, Purpose};
 use okt_vectors::Vectors;
 use tokio::net::TcpListener;
@@ -18,7 +18,8 @@ use crate::client::{self, Answer};
 use crate::db::{TestDatabase, run};
 use crate::notes;
 
-const SECRET: &[u8] = b"a secret that is long enough for tests";
+/// What sessions are signed with; another process on the same database has to know it.
+pub(crate) const SECRET: &[u8] = b"a secret that is long enough for tests";
 
 pub struct TestService {
     pub url: String,
@@ -72,7 +73,7 @@ impl TestService {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let stop = CancellationToken::new();
-        let served = okt_http::serve(listener, service, edge, stop.clone(), Arc::new(Threads::here()));
+        let served = okt_http::serve(listener, service, edge, stop.clone());
         let served = Mutex::new(Some(tokio::spawn(served)));
         let app = api.app.clone();
         let hearing = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");

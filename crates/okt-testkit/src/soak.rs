@@ -1,5 +1,5 @@
 //! Jobs under every accident we could think of: each file is one, with a seed that it prints. The long forms are run by
-//! `okt-soak`, the short ones by the tests.
+//! `okt-test soak`, the short ones by the tests.
 
 pub mod fairness;
 pub mod frozen;
@@ -9,9 +9,9 @@ pub mod outages;
 pub mod poison;
 pub mod recovery;
 pub mod ticks;
-mod yard;
+mod workers;
 
-pub use yard::{Yard, start, work as worker};
+pub use workers::{TestWorkers, start, work as worker};
 
 /// Numbers that look random and come again with the same seed.
 pub struct Dice(u64);

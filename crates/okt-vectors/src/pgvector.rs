@@ -4,11 +4,13 @@
 //! things keep tenants apart, and each has to hold alone: each statement names its repository, and row-level security.
 
 mod index;
+mod removal;
 
-use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use okt_model::{Error, RepositoryId, Result};
-use okt_store::{Databases, Tx, from_sqlx, repositories};
+use futures_util::{FutureExt as _, TryFutureExt as _};
+use okt_model::Error;
+use okt_pg::Result;
+use okt_store::{Databases, Tx};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
@@ -43,50 +45,89 @@ impl PgVector {
         Self { databases, large }
     }
 
-    async fn prepare(&self, space: &Space, recreate: bool) -> Result<()> {
+    async fn prepare(&self, space: &Space, recreate: bool) -> Result<bool> {
         if space.dimensions > LONGEST {
             return Err(Error::Operator(format!(
-                "pgvector keeps vectors of at most {LONGEST} numbers; {} has {}",
+                "pgvector supports vectors of at most {LONGEST} dimensions; {} has {}",
                 space.name, space.dimensions
-            )));
+            ))
+            .into());
         }
-        for home in self.databases.homes() {
-            while let Some(other) = self.declare(home, space).await? {
-                if !recreate {
-                    return Err(Error::Operator(format!(
-                        "{} holds vectors of {other} numbers in the database {home}, but vectors of {} are wanted. Set \
-                         providers.vector_store.allow_recreate to delete them and begin anew, or go over to another \
-                         space with `okt reembed`",
-                        space.name, space.dimensions,
-                    )));
+        let (mut prepared, mut away) = (None, None);
+        for database in self.databases.shards() {
+            match self.prepare_in(database, space, recreate).await {
+                // The others get their space all the same, and it gets its own when it is back.
+                Err(error) if error.retryable() => {
+                    let cause = &error as &dyn std::error::Error;
+                    tracing::warn!(
+                        database,
+                        error = cause,
+                        "failed to prepare a database for vectors; will retry when it answers"
+                    );
+                    away.get_or_insert(error);
                 }
-                tracing::warn!(space = space.name, "other vectors are deleted, and their space is made anew");
-                let old = Space { name: space.name.clone(), dimensions: other };
-                self.drop_space(&old).await?;
+                recreated => prepared = Some(prepared.unwrap_or(false) | recreated?),
             }
         }
-        Ok(())
+        match (prepared, away) {
+            (None, Some(away)) => Err(away),
+            (prepared, _) => Ok(prepared.unwrap_or(false)),
+        }
     }
 
-    /// The databases for repositories whose server has no pgvector, or in which it is not set up yet.
+    async fn prepare_in(&self, database: &str, space: &Space, recreate: bool) -> Result<bool> {
+        let mut recreated = false;
+        while let Some(other) = self.declare(database, space).await? {
+            if !recreate {
+                return Err(Error::Operator(format!(
+                    "{} holds vectors of {other} dimensions in the database {database}, but {} are configured. Set \
+                     providers.vector_store.allow_recreate to delete them and re-embed everything, or switch to \
+                     another space with `okt reembed`",
+                    space.name, space.dimensions,
+                ))
+                .into());
+            }
+            tracing::warn!(
+                space = space.name,
+                "deleting vectors of other dimensions and recreating their space"
+            );
+            let old = Space { name: space.name.clone(), dimensions: other };
+            self.drop_space(&old).await?;
+            recreated = true;
+        }
+        Ok(recreated)
+    }
+
+    /// The databases for repositories whose server has no pgvector, or in which it is not set up yet. One that does not
+    /// answer is not among them: nobody knows.
     pub async fn missing(databases: &Databases) -> Result<Vec<String>> {
         let mut missing = Vec::new();
-        for home in databases.homes() {
-            let mut tx = databases.begin_behind(home, Uuid::nil().into()).await?;
-            let there =
-                sqlx::query_scalar!(r#"SELECT to_regclass('okt_vectors.points') IS NOT NULL AS "there!""#);
-            let there = there.fetch_one(&mut *tx).await.map_err(from_sqlx)?;
-            tx.commit().await?;
-            if !there {
-                missing.push(home.clone());
+        for database in databases.shards() {
+            match Self::is_there(databases, database).await {
+                Ok(true) => {}
+                Ok(false) => missing.push(database.clone()),
+                Err(error) if error.retryable() => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(database, error, "cannot find out whether pgvector is installed");
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(missing)
     }
 
+    async fn is_there(databases: &Databases, database: &str) -> Result<bool> {
+        let mut tx = databases.begin_unfenced(database, Uuid::nil().into()).await?;
+        let there =
+            sqlx::query_scalar!(r#"SELECT to_regclass('okt_vectors.points') IS NOT NULL AS "there!""#);
+        let there = there.fetch_one(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(there)
+    }
+
     /// Says that there is a space; `Some` when there is one already with other dimensions.
-    async fn declare(&self, home: &str, space: &Space) -> Result<Option<u32>> {
-        let mut tx = self.begin_for_nobody(home).await?;
+    async fn declare(&self, database: &str, space: &Space) -> Result<Option<u32>> {
+        let mut tx = self.begin_without_tenant(database).await?;
         let dimensions = i32::try_from(space.dimensions).unwrap_or(i32::MAX);
         sqlx::query!(
             "INSERT INTO okt_vectors.spaces (name, dimensions) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
@@ -95,20 +136,19 @@ impl PgVector {
         )
         .execute(&mut *tx)
         .await
-        .map_err(|error| from_pgvector(home, error))?;
+        .map_err(|error| from_pgvector(database, error))?;
         let found =
             sqlx::query_scalar!("SELECT dimensions FROM okt_vectors.spaces WHERE name = $1", space.name)
                 .fetch_optional(&mut *tx)
-                .await
-                .map_err(from_sqlx)?;
+                .await?;
         tx.commit().await?;
         let found = found.and_then(|found| u32::try_from(found).ok());
         Ok(found.filter(|found| *found != space.dimensions))
     }
 
     /// Spaces belong to no tenant.
-    async fn begin_for_nobody(&self, home: &str) -> Result<Tx> {
-        self.databases.begin_behind(home, Uuid::nil().into()).await
+    async fn begin_without_tenant(&self, database: &str) -> Result<Tx> {
+        self.databases.begin_unfenced(database, Uuid::nil().into()).await
     }
 
     async fn upsert(&self, tenant: &Tenant, space: &Space, points: &[Point]) -> Result<()> {
@@ -125,10 +165,11 @@ impl PgVector {
             let known = known.fetch_one(&mut *tx).await;
             if !known.map_err(|error| from_pgvector(&tenant.database, error))? {
                 return Err(Error::Operator(format!(
-                    "there is no space {} for vectors of {dimensions} numbers in the database {}; it is made when a \
-                     process of okt starts",
+                    "there is no space {} for vectors of {dimensions} dimensions in the database {}; it is created \
+                     when `okt serve` starts",
                     space.name, tenant.database,
-                )));
+                ))
+                .into());
             }
             // One that is there already as it is makes no dead row.
             sqlx::query!(
@@ -144,8 +185,7 @@ impl PgVector {
                 dimensions,
             )
             .execute(&mut *tx)
-            .await
-            .map_err(from_sqlx)?;
+            .await?;
             tx.commit().await?;
         }
         Ok(())
@@ -178,7 +218,8 @@ impl PgVector {
         limit: u32,
         at_least: f32,
     ) -> Result<Vec<Vec<Near>>> {
-        let queries: Vec<_> = queries.iter().map(|query| space.direction(query)).collect::<Result<_>>()?;
+        let queries: Vec<_> =
+            queries.iter().map(|query| space.direction(query)).collect::<Result<_, Error>>()?;
         let mut all = vec![Vec::new(); queries.len()];
         if limit == 0 || queries.is_empty() {
             return Ok(all);
@@ -235,7 +276,7 @@ impl PgVector {
         Ok(all)
     }
 
-    async fn there(&self, tenant: &Tenant, space: &Space, ids: &[Uuid]) -> Result<Vec<Uuid>> {
+    async fn existing(&self, tenant: &Tenant, space: &Space, ids: &[Uuid]) -> Result<Vec<Uuid>> {
         let mut tx = self.databases.begin_to_read(&tenant.database, tenant.repository).await?;
         let found = sqlx::query_scalar!(
             "SELECT p.id FROM unnest($3::uuid[]) AS n (id)
@@ -286,78 +327,24 @@ impl PgVector {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// Past the door, which may be closed for ever.
-    async fn empty(&self, database: &str, repository: RepositoryId, space: &Space) -> Result<()> {
-        loop {
-            let mut tx = self.databases.begin_behind(database, repository).await?;
-            // In the order of the key, so that a batch does not wade through what those before it have left. A repository
-            // is in one part, so the place of a row says which one it is.
-            let removed = sqlx::query!(
-                "DELETE FROM okt_vectors.points
-                  WHERE repository_id = $1 AND space = $2
-                    AND ctid = ANY (ARRAY(SELECT ctid FROM okt_vectors.points
-                                           WHERE repository_id = $1 AND space = $2 ORDER BY id LIMIT $3))",
-                repository.uuid(),
-                key(space),
-                REMOVED,
-            )
-            .execute(&mut *tx)
-            .await
-            .map_err(|error| from_pgvector(database, error))?;
-            tx.commit().await?;
-            if removed.rows_affected() == 0 {
-                return Ok(());
-            }
-        }
-    }
-
-    async fn forget(&self, tenant: &Tenant, space: &Space) -> Result<()> {
-        self.empty(&tenant.database, tenant.repository, space).await?;
-        self.index_large(tenant, space).await.map(drop)
-    }
-
-    async fn drop_space(&self, space: &Space) -> Result<()> {
-        const PAGE: i64 = 1_000;
-        // First of all nobody may write there any more.
-        for home in self.databases.homes() {
-            let mut tx = self.begin_for_nobody(home).await?;
-            sqlx::query!(
-                "DELETE FROM okt_vectors.spaces WHERE name = $1 AND dimensions = $2",
-                space.name,
-                i32::try_from(space.dimensions).unwrap_or(i32::MAX),
-            )
-            .execute(&mut *tx)
-            .await
-            .map_err(|error| from_pgvector(home, error))?;
-            tx.commit().await?;
-        }
-        // One tenant after the other, so that the policy needs no exception.
-        let mut last = None;
-        loop {
-            let mut conn = self.databases.acquire_system().await?;
-            let page = repositories::list_homes(&mut conn, last, PAGE).await?;
-            conn.done();
-            for (repository, database) in &page {
-                if let Some(home) = self.databases.home(database) {
-                    self.empty(home, *repository, space).await?;
-                }
-            }
-            match page.last() {
-                Some((repository, _)) => last = Some(*repository),
-                None => break,
-            }
-        }
-        self.drop_indexes(space).await
-    }
-
+    /// A tenant's database that does not answer is reported by its own name; here only if none answers.
     async fn ping(&self) -> Result<()> {
-        Self::missing(&self.databases).await?.first().map_or(Ok(()), |home| Err(no_pgvector(home)))
+        let (mut answered, mut away) = (false, Ok(()));
+        for database in self.databases.shards() {
+            match Self::is_there(&self.databases, database).await {
+                Ok(true) => answered = true,
+                Ok(false) => return Err(no_pgvector(database)),
+                Err(error) if error.retryable() => away = Err(error),
+                Err(error) => return Err(error),
+            }
+        }
+        if answered { Ok(()) } else { away }
     }
 }
 
 impl VectorStore for PgVector {
-    fn prepare<'a>(&'a self, space: &'a Space, recreate: bool) -> BoxFuture<'a, Result<()>> {
-        self.prepare(space, recreate).boxed()
+    fn prepare<'a>(&'a self, space: &'a Space, recreate: bool) -> BoxFuture<'a, okt_model::Result<bool>> {
+        self.prepare(space, recreate).err_into().boxed()
     }
 
     fn upsert<'a>(
@@ -365,8 +352,8 @@ impl VectorStore for PgVector {
         tenant: &'a Tenant,
         space: &'a Space,
         points: &'a [Point],
-    ) -> BoxFuture<'a, Result<()>> {
-        self.upsert(tenant, space, points).boxed()
+    ) -> BoxFuture<'a, okt_model::Result<()>> {
+        self.upsert(tenant, space, points).err_into().boxed()
     }
 
     fn remove<'a>(
@@ -374,8 +361,8 @@ impl VectorStore for PgVector {
         tenant: &'a Tenant,
         space: &'a Space,
         ids: &'a [Uuid],
-    ) -> BoxFuture<'a, Result<()>> {
-        self.remove(tenant, space, ids).boxed()
+    ) -> BoxFuture<'a, okt_model::Result<()>> {
+        self.remove(tenant, space, ids).err_into().boxed()
     }
 
     fn nearest<'a>(
@@ -385,8 +372,8 @@ impl VectorStore for PgVector {
         queries: &'a [Vec<f32>],
         limit: u32,
         at_least: f32,
-    ) -> BoxFuture<'a, Result<Vec<Vec<Near>>>> {
-        self.nearest(tenant, space, queries, limit, at_least).boxed()
+    ) -> BoxFuture<'a, okt_model::Result<Vec<Vec<Near>>>> {
+        self.nearest(tenant, space, queries, limit, at_least).err_into().boxed()
     }
 
     fn find<'a>(
@@ -394,17 +381,17 @@ impl VectorStore for PgVector {
         tenant: &'a Tenant,
         space: &'a Space,
         ids: &'a [Uuid],
-    ) -> BoxFuture<'a, Result<Vec<Point>>> {
-        self.find(tenant, space, ids).boxed()
+    ) -> BoxFuture<'a, okt_model::Result<Vec<Point>>> {
+        self.find(tenant, space, ids).err_into().boxed()
     }
 
-    fn there<'a>(
+    fn existing<'a>(
         &'a self,
         tenant: &'a Tenant,
         space: &'a Space,
         ids: &'a [Uuid],
-    ) -> BoxFuture<'a, Result<Vec<Uuid>>> {
-        self.there(tenant, space, ids).boxed()
+    ) -> BoxFuture<'a, okt_model::Result<Vec<Uuid>>> {
+        self.existing(tenant, space, ids).err_into().boxed()
     }
 
     fn list<'a>(
@@ -413,28 +400,32 @@ impl VectorStore for PgVector {
         space: &'a Space,
         after: Option<Uuid>,
         limit: u32,
-    ) -> BoxFuture<'a, Result<Vec<Uuid>>> {
-        self.list(tenant, space, after, limit).boxed()
+    ) -> BoxFuture<'a, okt_model::Result<Vec<Uuid>>> {
+        self.list(tenant, space, after, limit).err_into().boxed()
     }
 
-    fn count<'a>(&'a self, tenant: &'a Tenant, space: &'a Space) -> BoxFuture<'a, Result<u64>> {
-        self.count(tenant, space).boxed()
+    fn count<'a>(&'a self, tenant: &'a Tenant, space: &'a Space) -> BoxFuture<'a, okt_model::Result<u64>> {
+        self.count(tenant, space).err_into().boxed()
     }
 
-    fn index<'a>(&'a self, tenant: &'a Tenant, space: &'a Space) -> BoxFuture<'a, Result<()>> {
-        async move { self.index_large(tenant, space).await.map(drop) }.boxed()
+    fn index<'a>(&'a self, tenant: &'a Tenant, space: &'a Space) -> BoxFuture<'a, okt_model::Result<()>> {
+        self.index_large(tenant, space).map_ok(drop).err_into().boxed()
     }
 
-    fn forget<'a>(&'a self, tenant: &'a Tenant, space: &'a Space) -> BoxFuture<'a, Result<()>> {
-        self.forget(tenant, space).boxed()
+    fn delete_tenant<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        space: &'a Space,
+    ) -> BoxFuture<'a, okt_model::Result<()>> {
+        self.delete_tenant(tenant, space).err_into().boxed()
     }
 
-    fn drop_space<'a>(&'a self, space: &'a Space) -> BoxFuture<'a, Result<()>> {
-        self.drop_space(space).boxed()
+    fn drop_space<'a>(&'a self, space: &'a Space) -> BoxFuture<'a, okt_model::Result<()>> {
+        self.drop_space(space).err_into().boxed()
     }
 
-    fn ping(&self) -> BoxFuture<'_, Result<()>> {
-        self.ping().boxed()
+    fn ping(&self) -> BoxFuture<'_, okt_model::Result<()>> {
+        self.ping().err_into().boxed()
     }
 }
 
@@ -467,18 +458,19 @@ fn nearest_statement(space: &Space, indexed: bool) -> String {
 }
 
 /// A database without the tables needs pgvector, which is not for us to install.
-fn from_pgvector(database: &str, error: sqlx::Error) -> Error {
+fn from_pgvector(database: &str, error: sqlx::Error) -> okt_pg::Error {
     let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
     // No such schema, table, type or function.
     if code.is_some_and(|code| matches!(&*code, "3F000" | "42P01" | "42704" | "42883")) {
         return no_pgvector(database);
     }
-    from_sqlx(error)
+    error.into()
 }
 
-fn no_pgvector(database: &str) -> Error {
+fn no_pgvector(database: &str) -> okt_pg::Error {
     Error::Operator(format!(
-        "the database {database} keeps no vectors: its server needs pgvector 0.8 or later, switched on there by \
-         `CREATE EXTENSION vector`, and then `okt migrate`"
+        "the database {database} cannot store vectors: install pgvector 0.8 or later, run \
+         `CREATE EXTENSION vector` there, and then `okt migrate`"
     ))
+    .into()
 }

@@ -69,7 +69,8 @@ impl Qdrant {
         // The client would repeat one that it can't send.
         if !key.chars().all(|c| c.is_ascii_graphic()) {
             return Err(Error::Operator(
-                "providers.vector_store.api_key holds something that no key has".to_owned(),
+                "providers.vector_store.api_key contains characters that are not allowed in a header"
+                    .to_owned(),
             ));
         }
         let mut builder = qdrant_client::Qdrant::from_url(&format!("{host}:{}", config.port))
@@ -80,7 +81,7 @@ impl Qdrant {
             builder.set_api_key(key);
         }
         let client = builder.build().map_err(|_| {
-            Error::Operator("providers.vector_store.host and port are not the address of a server".to_owned())
+            Error::Operator("providers.vector_store.host and port do not form a valid address".to_owned())
         })?;
         Ok(Self { client, patience })
     }
@@ -96,22 +97,28 @@ impl Qdrant {
         }
     }
 
-    async fn prepare(&self, space: &Space, recreate: bool) -> Result<()> {
+    async fn prepare(&self, space: &Space, recreate: bool) -> Result<bool> {
         let name = &space.name;
-        if let Some(found) = self.look(name).await? {
+        let found = self.collection_info(name).await?;
+        let recreated = found.is_some();
+        if let Some(found) = found {
             if fits(&found, space) {
-                return self.index_tenants(name).await;
+                self.index_tenants(name).await?;
+                return Ok(false);
             }
             if !recreate {
                 return Err(Error::Operator(format!(
-                    "the collection {name} of the vector store holds {}, but vectors of {} numbers, compared by cosine, \
-                     are wanted. Set providers.vector_store.allow_recreate to delete it and make it anew, or go over \
-                     to another one with `okt reembed`",
+                    "the collection {name} of the vector store holds {}, but vectors of {} dimensions with cosine \
+                     distance are configured. Set providers.vector_store.allow_recreate to delete and recreate it, or \
+                     switch to another one with `okt reembed`",
                     about(&found),
                     space.dimensions,
                 )));
             }
-            tracing::warn!(collection = name, "a collection of other vectors is deleted and made anew");
+            tracing::warn!(
+                collection = name,
+                "deleting and recreating a collection with other dimensions or distance"
+            );
             self.ask(self.client.delete_collection(name)).await?;
         }
         let vectors = VectorParamsBuilder::new(u64::from(space.dimensions), Distance::Cosine).on_disk(true);
@@ -119,15 +126,16 @@ impl Qdrant {
         let make = CreateCollectionBuilder::new(name).vectors_config(vectors).hnsw_config(graphs);
         if let Err(error) = self.ask(self.client.create_collection(make).boxed()).await {
             // Another process may have been faster.
-            match self.look(name).await? {
+            match self.collection_info(name).await? {
                 Some(found) if fits(&found, space) => {}
                 _ => return Err(error),
             }
         }
-        self.index_tenants(name).await
+        self.index_tenants(name).await?;
+        Ok(recreated)
     }
 
-    async fn look(&self, collection: &str) -> Result<Option<CollectionInfo>> {
+    async fn collection_info(&self, collection: &str) -> Result<Option<CollectionInfo>> {
         let found = self.ask(self.client.collection_info(collection)).await?;
         Ok(found.and_then(|found| found.result))
     }
@@ -189,7 +197,7 @@ impl Qdrant {
             };
             if answer.result.len() != asked {
                 return Err(Error::internal(
-                    "the vector store answered more or fewer queries than it was asked",
+                    "the vector store returned a different number of results than queries",
                 ));
             }
             all.extend(answer.result.into_iter().map(|found| {
@@ -222,7 +230,7 @@ impl Qdrant {
         Ok(all)
     }
 
-    async fn there(&self, tenant: &Tenant, space: &Space, ids: &[Uuid]) -> Result<Vec<Uuid>> {
+    async fn existing(&self, tenant: &Tenant, space: &Space, ids: &[Uuid]) -> Result<Vec<Uuid>> {
         let mut all = Vec::new();
         for batch in ids.chunks(IDS) {
             let found = self.retrieve(tenant, space, batch, false).await?;
@@ -276,7 +284,7 @@ impl Qdrant {
 }
 
 impl VectorStore for Qdrant {
-    fn prepare<'a>(&'a self, space: &'a Space, recreate: bool) -> BoxFuture<'a, Result<()>> {
+    fn prepare<'a>(&'a self, space: &'a Space, recreate: bool) -> BoxFuture<'a, Result<bool>> {
         self.prepare(space, recreate).boxed()
     }
 
@@ -324,13 +332,13 @@ impl VectorStore for Qdrant {
         self.find(tenant, space, ids).boxed()
     }
 
-    fn there<'a>(
+    fn existing<'a>(
         &'a self,
         tenant: &'a Tenant,
         space: &'a Space,
         ids: &'a [Uuid],
     ) -> BoxFuture<'a, Result<Vec<Uuid>>> {
-        self.there(tenant, space, ids).boxed()
+        self.existing(tenant, space, ids).boxed()
     }
 
     fn list<'a>(
@@ -353,7 +361,7 @@ impl VectorStore for Qdrant {
         std::future::ready(Ok(())).boxed()
     }
 
-    fn forget<'a>(&'a self, tenant: &'a Tenant, space: &'a Space) -> BoxFuture<'a, Result<()>> {
+    fn delete_tenant<'a>(&'a self, tenant: &'a Tenant, space: &'a Space) -> BoxFuture<'a, Result<()>> {
         self.delete(space, Filter::must([of(tenant)])).boxed()
     }
 
@@ -422,16 +430,16 @@ fn fits(found: &CollectionInfo, space: &Space) -> bool {
 fn about(found: &CollectionInfo) -> String {
     match vectors_of(found) {
         Some(params) if params.distance == i32::from(Distance::Cosine) => {
-            format!("vectors of {} numbers", params.size)
+            format!("vectors of {} dimensions", params.size)
         }
-        Some(params) => format!("vectors of {} numbers, compared otherwise than by cosine", params.size),
+        Some(params) => format!("vectors of {} dimensions with a distance other than cosine", params.size),
         None => "vectors of several kinds".to_owned(),
     }
 }
 
 fn missing(collection: &str) -> Error {
     Error::Operator(format!(
-        "the collection {collection} of the vector store is not there; it is made when a process of okt starts"
+        "the vector store has no collection {collection}; it is created when `okt serve` starts"
     ))
 }
 
@@ -447,7 +455,7 @@ fn code(error: &QdrantError) -> Option<i32> {
 fn from_qdrant(error: QdrantError) -> Error {
     match code(&error) {
         Some(PERMISSION_DENIED | UNAUTHENTICATED) => Error::Operator(
-            "the vector store refuses our key; see providers.vector_store.api_key (VECTOR_STORE_API_KEY)"
+            "the vector store rejected the API key; see providers.vector_store.api_key (VECTOR_STORE_API_KEY)"
                 .to_owned(),
         ),
         Some(code) if OUR_FAULT.contains(&code) => Error::Internal(Box::new(error)),

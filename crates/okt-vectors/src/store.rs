@@ -49,8 +49,8 @@ pub struct Near {
 /// In a space that is not there nothing is found, and nothing can be written. An error that may pass is retryable.
 pub trait VectorStore: Send + Sync {
     /// Makes the space, or sees that what is there is as long. Where it is not, it is an error that tells the operator
-    /// what to do; with `recreate` the old one is dropped with all its points and made anew.
-    fn prepare<'a>(&'a self, space: &'a Space, recreate: bool) -> BoxFuture<'a, Result<()>>;
+    /// what to do; with `recreate` the old one is dropped with all its points and made anew. True when that has happened.
+    fn prepare<'a>(&'a self, space: &'a Space, recreate: bool) -> BoxFuture<'a, Result<bool>>;
 
     /// Writes points, in place of those with the same ids. Doing it again changes nothing. Only the direction of a vector
     /// is kept: it comes back with length one. Points go in batches, and an error may leave some of them written.
@@ -88,7 +88,7 @@ pub trait VectorStore: Send + Sync {
     ) -> BoxFuture<'a, Result<Vec<Point>>>;
 
     /// As [`Self::find`], without the vectors.
-    fn there<'a>(
+    fn existing<'a>(
         &'a self,
         tenant: &'a Tenant,
         space: &'a Space,
@@ -112,7 +112,7 @@ pub trait VectorStore: Send + Sync {
     fn index<'a>(&'a self, tenant: &'a Tenant, space: &'a Space) -> BoxFuture<'a, Result<()>>;
 
     /// Removes all points of a tenant in the named database, also when its repository is deleted or lives elsewhere.
-    fn forget<'a>(&'a self, tenant: &'a Tenant, space: &'a Space) -> BoxFuture<'a, Result<()>>;
+    fn delete_tenant<'a>(&'a self, tenant: &'a Tenant, space: &'a Space) -> BoxFuture<'a, Result<()>>;
 
     /// Removes a space with the points of all tenants.
     fn drop_space<'a>(&'a self, space: &'a Space) -> BoxFuture<'a, Result<()>>;
@@ -140,19 +140,24 @@ impl Space {
         Ok(kept.into_iter().map(|(id, vector)| Point { id, vector }).collect())
     }
 
+    /// Whether a vector has a direction, without which it can't be kept or compared.
+    pub fn has_direction(vector: &[f32]) -> bool {
+        vector.iter().all(|number| number.is_finite()) && vector.iter().any(|number| *number != 0.0)
+    }
+
     /// A vector of length one, if it has a direction in this space.
     pub(crate) fn direction(&self, vector: &[f32]) -> Result<Vec<f32>> {
         if u32::try_from(vector.len()) != Ok(self.dimensions) {
             let (name, dimensions) = (&self.name, self.dimensions);
-            let reason = format!("has {} numbers, but vectors of {name} have {dimensions}", vector.len());
+            let reason = format!("has {} dimensions, but vectors of {name} have {dimensions}", vector.len());
             return Err(Error::invalid("vector", reason));
         }
         if !vector.iter().all(|number| number.is_finite()) {
-            return Err(Error::invalid("vector", "holds something that is not a finite number"));
+            return Err(Error::invalid("vector", "contains a value that is not a finite number"));
         }
         let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
         if length == 0.0 {
-            return Err(Error::invalid("vector", "has no direction: all its numbers are 0"));
+            return Err(Error::invalid("vector", "has no direction: all its values are 0"));
         }
         #[expect(clippy::cast_possible_truncation, reason = "between -1 and 1; the rounding is meant")]
         let scaled = vector.iter().map(|number| (f64::from(*number) / length) as f32);

@@ -30,7 +30,7 @@ impl Vectors {
             if !missing.is_empty() {
                 tracing::warn!(
                     databases = missing.join(", "),
-                    "facts get no vectors: install pgvector there and run `okt migrate`, or name a Qdrant in \
+                    "facts are not embedded: install pgvector in these databases and run `okt migrate`, or name a Qdrant in \
                      providers.vector_store.host; providers.embedding.model = \"\" turns them off for good"
                 );
                 return Ok(None);

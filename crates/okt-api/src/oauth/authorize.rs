@@ -12,10 +12,9 @@ use okt_model::{AuthorizationId, Error, RepositoryId};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::Issuer;
 use super::page::{self, Again};
 use crate::Api;
-use crate::auth::Caught;
+use crate::extract::{self, Issuer, RequestOrigin, Site};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -23,11 +22,15 @@ use crate::auth::Caught;
 pub struct AuthorizationRequest {
     /// `code`.
     response_type: Option<String>,
+    /// Who asks: a registered client, or the address of a document about it.
     client_id: Option<String>,
+    /// Where the person is sent back to; one that the client registered.
     redirect_uri: Option<String>,
     /// Permission pairs such as `fact:read`, `read` for reading everything, `mcp`.
     scope: Option<String>,
+    /// Comes back as it was sent.
     state: Option<String>,
+    /// SHA-256 of the verifier (RFC 7636).
     code_challenge: Option<String>,
     /// `S256`.
     code_challenge_method: Option<String>,
@@ -35,22 +38,30 @@ pub struct AuthorizationRequest {
     resource: Option<String>,
 }
 
+/// What the page sends; only a browser does.
 #[derive(Deserialize, ToSchema)]
 #[expect(dead_code, reason = "for the documentation; a form is read by rules of its own")]
 pub struct SignInForm {
+    #[schema(example = "0195509d-4a40-7e22-b1d4-5a6b7c8d9e0f")]
     flow: String,
+    #[schema(example = "okt_form_3nB…")]
     token: String,
+    #[schema(example = "ada@example.org")]
     email: String,
     #[schema(format = Password)]
     password: String,
 }
 
+/// What the page sends; only a browser does.
 #[derive(Deserialize, ToSchema)]
 #[expect(dead_code, reason = "for the documentation; a form is read by rules of its own")]
 pub struct DecisionForm {
+    #[schema(example = "0195509d-4a40-7e22-b1d4-5a6b7c8d9e0f")]
     flow: String,
+    #[schema(example = "okt_form_3nB…")]
     token: String,
     /// `allow` or `deny`.
+    #[schema(example = "allow")]
     decision: String,
     /// `all`, or `some` with those under `repository`.
     repositories: Option<String>,
@@ -60,7 +71,8 @@ pub struct DecisionForm {
 /// Ask a person for an authorization.
 ///
 /// Where clients send people: a page to sign in on, then one to decide on.
-#[utoipa::path(get, path = "/api/v1/oauth/authorize", tag = "OAuth", params(AuthorizationRequest),
+#[utoipa::path(get, path = "/api/v1/oauth/authorize", tag = "OAuth",
+    operation_id = "showAuthorization", params(AuthorizationRequest),
     responses((status = 200, body = String, content_type = "text/html", description = "A page"),
               (status = 303, description = "Back to the client, with an error"),
               (status = 400, body = String, content_type = "text/html", description = "A page that says what is wrong")))]
@@ -86,6 +98,7 @@ pub(crate) async fn show(State(api): State<Api>, issuer: Issuer, request: Asked)
                 with_cookie(page, &issuer, secret)
             }
             Ok(Asking::Tell(address)) => see_other(&address),
+            Ok(Asking::Offer { address, text }) => page::offer(&issuer.0, &text, &address),
             Err(why) => unanswerable(&issuer, why),
         },
     }
@@ -93,6 +106,7 @@ pub(crate) async fn show(State(api): State<Api>, issuer: Issuer, request: Asked)
 
 /// Sign in to decide.
 #[utoipa::path(post, path = "/api/v1/oauth/authorize/login", tag = "OAuth",
+    operation_id = "signInToAuthorize",
     request_body(content = SignInForm, content_type = "application/x-www-form-urlencoded"),
     responses((status = 303, description = "On to the decision"),
               (status = 400, body = String, content_type = "text/html", description = "A page that says what is wrong"),
@@ -101,24 +115,26 @@ pub(crate) async fn show(State(api): State<Api>, issuer: Issuer, request: Asked)
 pub(crate) async fn sign_in(
     State(api): State<Api>,
     issuer: Issuer,
-    origin: Caught,
+    origin: RequestOrigin,
     posted: Posted,
     Form(form): Form,
 ) -> Response {
     let params = Params(form);
-    let (id, browser) = match checked(&params, posted, &issuer, Step::SignIn) {
+    let (id, browser) = match checked(&params, posted, Step::SignIn) {
         Ok(checked) => checked,
         Err(Foreign) => return page::wrong(&issuer.0, Foreign::TEXT, StatusCode::FORBIDDEN),
     };
     let text = |name| params.all(name).next().unwrap_or_default().to_owned();
     let (email, password) = (text("email"), text("password"));
-    let limited = api.sign_in.login(&api, origin.address, &email);
+    let address = origin.address;
+    let limited = api.sign_in.login(&api, address, &email);
     let signed_in = match limited {
         Ok(()) => api.app.sign_in_to_answer(&origin.into(), id, Some(&browser), &email, &password).await,
         Err(limited) => return again(&api, &issuer, (id, &browser), &email, limited).await,
     };
     match signed_in {
         Ok(secret) => {
+            api.sign_in.remember(address, &email);
             let next = format!("{}/api/v1/oauth/authorize?flow={id}", issuer.0);
             with_cookie(see_other(&next), &issuer, Some(secret))
         }
@@ -131,6 +147,7 @@ pub(crate) async fn sign_in(
 
 /// Decide.
 #[utoipa::path(post, path = "/api/v1/oauth/authorize", tag = "OAuth",
+    operation_id = "decideAuthorization",
     request_body(content = DecisionForm, content_type = "application/x-www-form-urlencoded"),
     responses((status = 303, description = "Back to the client, with a code or an error"),
               (status = 400, body = String, content_type = "text/html", description = "A page that says what is wrong"),
@@ -138,12 +155,12 @@ pub(crate) async fn sign_in(
 pub(crate) async fn decide(
     State(api): State<Api>,
     issuer: Issuer,
-    origin: Caught,
+    origin: RequestOrigin,
     posted: Posted,
     Form(form): Form,
 ) -> Response {
     let params = Params(form);
-    let (id, browser) = match checked(&params, posted, &issuer, Step::Decide) {
+    let (id, browser) = match checked(&params, posted, Step::Decide) {
         Ok(checked) => checked,
         Err(Foreign) => return page::wrong(&issuer.0, Foreign::TEXT, StatusCode::FORBIDDEN),
     };
@@ -166,8 +183,7 @@ pub(crate) struct Asked {
 /// What a browser says of itself beside the form.
 pub(crate) struct Posted {
     browser: Option<String>,
-    site: Option<String>,
-    origin: Option<String>,
+    site: Site,
 }
 
 /// A form that is not one of ours.
@@ -179,20 +195,8 @@ impl Foreign {
 }
 
 /// Whether the form is one that we showed, in this browser, for this step.
-fn checked(
-    params: &Params,
-    posted: Posted,
-    issuer: &Issuer,
-    step: Step,
-) -> Result<(AuthorizationId, String), Foreign> {
-    // Where a browser says which site a form came from, that counts. Our pages tell nobody where they are, which makes
-    // some browsers call our own origin null.
-    let ours = match (&posted.site, &posted.origin) {
-        (Some(site), _) => site == "same-origin",
-        (None, Some(origin)) => *origin == issuer.origin(),
-        (None, None) => true,
-    };
-    let (true, Some(browser)) = (ours, posted.browser) else { return Err(Foreign) };
+fn checked(params: &Params, posted: Posted, step: Step) -> Result<(AuthorizationId, String), Foreign> {
+    let (true, Some(browser)) = (posted.site.is_ours(), posted.browser) else { return Err(Foreign) };
     let (Param::Once(flow), Param::Once(token)) = (params.get("flow"), params.get("token")) else {
         return Err(Foreign);
     };
@@ -309,7 +313,7 @@ fn with_cookie(mut response: Response, issuer: &Issuer, secret: Option<Secret>) 
 
 fn cookie(api: &Api, parts: &Parts) -> Option<String> {
     let https = Issuer::of(api, parts).is_some_and(|issuer| issuer.is_https());
-    crate::auth::cookie(&parts.headers, cookie_name(https))
+    extract::cookie(&parts.headers, cookie_name(https))
 }
 
 impl axum::extract::FromRequestParts<Api> for Asked {
@@ -326,13 +330,6 @@ impl axum::extract::FromRequestParts<Api> for Posted {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Problem> {
-        let text = |headers: &HeaderMap, name: &str| {
-            headers.get(name).map(|value| value.to_str().unwrap_or_default().to_owned())
-        };
-        Ok(Self {
-            browser: cookie(api, parts),
-            site: text(&parts.headers, "sec-fetch-site"),
-            origin: text(&parts.headers, "origin"),
-        })
+        Ok(Self { browser: cookie(api, parts), site: Site::from_request_parts(parts, api).await? })
     }
 }

@@ -27,6 +27,7 @@ pub struct OAuthErrorBody {
     #[schema(example = "invalid_grant")]
     error: &'static str,
     /// What happened this time, in words.
+    #[schema(example = "the code was used before, or is not valid any more")]
     error_description: String,
 }
 

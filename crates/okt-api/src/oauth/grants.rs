@@ -10,35 +10,41 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Api;
-use crate::auth::{CallerOf, Caught};
+use crate::extract::{CurrentCaller, RequestOrigin};
 
-/// What you let a client do.
+/// What a user allowed an OAuth client.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Grant)]
 pub struct GrantView {
     id: Uuid,
+    #[schema(example = "https://client.example/metadata.json")]
     client_id: String,
-    /// As the client calls itself.
+    /// The name that the client registered.
+    #[schema(example = "Notes")]
     client_name: String,
+    #[schema(example = "fact:read")]
     scope: String,
     /// The scope in words.
     #[schema(example = json!(["See facts"]))]
     allows: Vec<String>,
+    /// The resource that its tokens are valid for.
+    #[schema(example = "https://okt.example")]
     resource: String,
     /// Null: all repositories.
     repository_ids: Option<Vec<Uuid>>,
     created_at: DateTime<Utc>,
-    /// To the minute.
+    /// The last use, to the minute.
     last_used_at: Option<DateTime<Utc>>,
     expires_at: DateTime<Utc>,
 }
 
-/// What you let clients do.
-#[utoipa::path(get, path = "/api/v1/users/me/grants", tag = "OAuth", params(PageRequest),
+/// The grants that you have given to OAuth clients.
+#[utoipa::path(get, path = "/api/v1/users/me/grants", tag = "OAuth",
+    operation_id = "listGrants", params(PageRequest),
     responses((status = 200, body = Page<GrantView>, description = "Oldest first")))]
 pub async fn list(
     State(api): State<Api>,
-    caller: CallerOf,
+    caller: CurrentCaller,
     page: PageRequest,
 ) -> Result<Page<GrantView>, Problem> {
     let after: Option<Uuid> = page.after()?;
@@ -46,15 +52,16 @@ pub async fn list(
     page.page(grants.into_iter().map(GrantView::from).collect(), |grant| grant.id)
 }
 
-/// Take back what you let a client do.
+/// Revoke a grant of yours.
 ///
 /// Its tokens stop working at once, on every process.
-#[utoipa::path(delete, path = "/api/v1/users/me/grants/{grantID}", tag = "OAuth", params(("grantID" = Uuid, Path)),
-    responses((status = 204, description = "It is over")))]
+#[utoipa::path(delete, path = "/api/v1/users/me/grants/{grantID}", tag = "OAuth",
+    operation_id = "revokeGrant",
+    responses((status = 204, description = "Ended")))]
 pub async fn revoke(
     State(api): State<Api>,
-    caller: CallerOf,
-    origin: Caught,
+    caller: CurrentCaller,
+    origin: RequestOrigin,
     Path(id): Path<Uuid>,
 ) -> Result<StatusCode, Problem> {
     api.app.revoke_grant(&origin.into(), &caller.0, id.into()).await?;

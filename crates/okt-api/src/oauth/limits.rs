@@ -29,7 +29,7 @@ impl OAuthLimits {
 
     /// The text of an id is kept for a while, so only as much of it as an id of ours may have.
     pub(super) fn token(&self, client: &str, address: ClientAddress) -> Result<(), Problem> {
-        self.token_by_client.check(&(client.chars().take(64).collect(), address.0))
+        self.token_by_client.check(&(client.chars().take(64).collect(), address.subscriber()))
     }
 
     /// Keeps the memory in proportion to the active callers.

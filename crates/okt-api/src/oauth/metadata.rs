@@ -7,50 +7,71 @@ use serde::Serialize;
 use url::Url;
 use utoipa::ToSchema;
 
-use super::Issuer;
+use crate::extract::Issuer;
 
 /// The authorization server (RFC 8414).
 #[derive(Serialize, ToSchema)]
 pub struct ServerMetadata {
+    #[schema(example = "https://okt.example")]
     issuer: String,
+    #[schema(example = "https://okt.example/api/v1/oauth/authorize")]
     authorization_endpoint: String,
+    #[schema(example = "https://okt.example/api/v1/oauth/token")]
     token_endpoint: String,
+    #[schema(example = "https://okt.example/api/v1/oauth/register")]
     registration_endpoint: String,
+    #[schema(example = "https://okt.example/api/v1/oauth/revoke")]
     revocation_endpoint: String,
+    #[schema(value_type = Vec<String>, example = json!(["code"]))]
     response_types_supported: [&'static str; 1],
+    #[schema(value_type = Vec<String>, example = json!(["query"]))]
     response_modes_supported: [&'static str; 1],
+    #[schema(value_type = Vec<String>, example = json!(["authorization_code", "refresh_token"]))]
     grant_types_supported: [&'static str; 2],
+    #[schema(value_type = Vec<String>, example = json!(["S256"]))]
     code_challenge_methods_supported: [&'static str; 1],
+    #[schema(value_type = Vec<String>, example = json!(["none", "client_secret_basic", "client_secret_post"]))]
     token_endpoint_auth_methods_supported: [&'static str; 3],
+    #[schema(value_type = Vec<String>, example = json!(["none", "client_secret_basic", "client_secret_post"]))]
     revocation_endpoint_auth_methods_supported: [&'static str; 3],
+    #[schema(value_type = Vec<String>, example = json!(["read", "fact:read"]))]
     scopes_supported: Vec<String>,
     /// Answers carry `iss` (RFC 9207).
     authorization_response_iss_parameter_supported: bool,
     /// A client's id may be the address of a document about it.
     client_id_metadata_document_supported: bool,
+    #[schema(example = "https://okt.example/api/docs")]
     service_documentation: String,
 }
 
 /// What tokens are for (RFC 9728).
 #[derive(Serialize, ToSchema)]
 pub struct ResourceMetadata {
+    #[schema(example = "https://okt.example/mcp")]
     resource: String,
+    #[schema(value_type = Vec<String>, example = json!(["https://okt.example"]))]
     authorization_servers: [String; 1],
+    #[schema(value_type = Vec<String>, example = json!(["read", "fact:read"]))]
     scopes_supported: Vec<String>,
+    #[schema(value_type = Vec<String>, example = json!(["header"]))]
     bearer_methods_supported: [&'static str; 1],
+    #[schema(example = "okt")]
     resource_name: &'static str,
+    #[schema(example = "https://okt.example/api/docs")]
     resource_documentation: String,
 }
 
 /// Metadata of the authorization server.
-#[utoipa::path(get, path = "/.well-known/oauth-authorization-server", tag = "OAuth",
+#[utoipa::path(get, path = "/.well-known/oauth-authorization-server", tag = "Discovery",
+    operation_id = "getAuthorizationServer",
     responses((status = 200, body = ServerMetadata, description = "RFC 8414")))]
 pub async fn server(Issuer(issuer): Issuer) -> Json<ServerMetadata> {
     Json(server_metadata(issuer))
 }
 
 /// Metadata of the authorization server, where its address has a path.
-#[utoipa::path(get, path = "/.well-known/oauth-authorization-server/{path}", tag = "OAuth",
+#[utoipa::path(get, path = "/.well-known/oauth-authorization-server/{path}", tag = "Discovery",
+    operation_id = "getAuthorizationServerByPath",
     params(("path" = String, Path, description = "The path of `oauth.issuer`")),
     responses((status = 200, body = ServerMetadata, description = "RFC 8414")))]
 pub async fn server_at(
@@ -65,14 +86,16 @@ pub async fn server_at(
 }
 
 /// Metadata of the service as a resource.
-#[utoipa::path(get, path = "/.well-known/oauth-protected-resource", tag = "OAuth",
+#[utoipa::path(get, path = "/.well-known/oauth-protected-resource", tag = "Discovery",
+    operation_id = "getProtectedResource",
     responses((status = 200, body = ResourceMetadata, description = "RFC 9728")))]
 pub async fn resource(Issuer(issuer): Issuer) -> Json<ResourceMetadata> {
     Json(resource_document(&issuer, issuer.clone()))
 }
 
 /// Metadata of one resource of the service, by its path.
-#[utoipa::path(get, path = "/.well-known/oauth-protected-resource/{path}", tag = "OAuth",
+#[utoipa::path(get, path = "/.well-known/oauth-protected-resource/{path}", tag = "Discovery",
+    operation_id = "getProtectedResourceByPath",
     params(("path" = String, Path, description = "The path of the resource", example = "mcp")),
     responses((status = 200, body = ResourceMetadata, description = "RFC 9728")))]
 pub async fn resource_at(
@@ -83,7 +106,8 @@ pub async fn resource_at(
 }
 
 /// Metadata of one resource of the service, by its path of two parts.
-#[utoipa::path(get, path = "/.well-known/oauth-protected-resource/{path}/{rest}", tag = "OAuth",
+#[utoipa::path(get, path = "/.well-known/oauth-protected-resource/{path}/{rest}", tag = "Discovery",
+    operation_id = "getProtectedResourceBelowPath",
     params(("path" = String, Path, description = "The path of `oauth.issuer`"),
            ("rest" = String, Path, description = "The path of the resource", example = "mcp")),
     responses((status = 200, body = ResourceMetadata, description = "RFC 9728")))]

@@ -23,6 +23,8 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("sign_in.html", include_str!("../../templates/oauth/sign_in.html")),
         ("decide.html", include_str!("../../templates/oauth/decide.html")),
         ("wrong.html", include_str!("../../templates/oauth/wrong.html")),
+        ("offer.html", include_str!("../../templates/oauth/offer.html")),
+        ("invite.html", include_str!("../../templates/oauth/invite.html")),
     ] {
         environment.add_template(name, source).expect("our templates are well-formed");
     }
@@ -51,7 +53,7 @@ pub(super) fn sign_in(issuer: &str, question: &Question, token: &str, again: Opt
 /// Where they decide.
 pub(super) fn decide(issuer: &str, question: &Question, token: &str) -> Response {
     let Some(person) = &question.person else {
-        return Problem::from(Error::internal("nobody is there to decide")).into_response();
+        return Problem::from(Error::internal("the consent page has no signed-in user")).into_response();
     };
     let repositories: Vec<Value> = person
         .repositories
@@ -75,6 +77,17 @@ pub(super) fn decide(issuer: &str, question: &Question, token: &str) -> Response
 /// Where they read that there is nothing to decide.
 pub(super) fn wrong(issuer: &str, text: &str, status: StatusCode) -> Response {
     rendered("wrong.html", &context! { text, service => host(issuer) }, status, None)
+}
+
+/// Where they read the same and may go back to the app, at an address that nobody has vouched for.
+pub(super) fn offer(issuer: &str, text: &str, address: &str) -> Response {
+    let about = context! { text, address, host => host(address), service => host(issuer) };
+    rendered("offer.html", &about, StatusCode::BAD_REQUEST, None)
+}
+
+/// What an invitation is, for whoever follows its link.
+pub(crate) fn invitation(issuer: &str) -> Response {
+    rendered("invite.html", &context! { service => host(issuer) }, StatusCode::OK, None)
 }
 
 fn about(issuer: &str, question: &Question, token: &str) -> Value {

@@ -11,12 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{Issuer, OAuthError, OAuthErrorBody};
+use super::{OAuthError, OAuthErrorBody};
 use crate::Api;
-use crate::api::bearer;
-use crate::auth::Caught;
+use crate::extract::{Issuer, RequestOrigin, bearer};
 
-/// What a client says about itself. What else it says is not kept.
+/// The metadata of a client. Other fields are ignored.
 #[derive(Deserialize, ToSchema)]
 #[expect(
     dead_code,
@@ -26,6 +25,7 @@ pub struct ClientRegistration {
     /// 1 to 10; https, or http to `127.0.0.1`, `[::1]` or `localhost`.
     #[schema(example = json!(["http://127.0.0.1/callback"]), min_items = 1, max_items = 10)]
     redirect_uris: Vec<String>,
+    #[schema(example = "Notes")]
     client_name: Option<String>,
     client_uri: Option<String>,
     /// `none`, `client_secret_basic` (the default) or `client_secret_post`.
@@ -36,7 +36,7 @@ pub struct ClientRegistration {
     grant_types: Option<Vec<String>>,
     #[schema(example = json!(["code"]))]
     response_types: Option<Vec<String>>,
-    /// What the client may ask for at most.
+    /// The largest scope that the client may request.
     #[schema(example = "read")]
     scope: Option<String>,
 }
@@ -44,38 +44,48 @@ pub struct ClientRegistration {
 /// A client as it was registered.
 #[derive(Serialize, ToSchema)]
 pub struct RegisteredClient {
+    #[schema(example = "client_4hT9…")]
     client_id: String,
     /// Shown this once, and only to a client that has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     client_secret: Option<String>,
+    #[schema(example = 1_772_357_400)]
     client_id_issued_at: i64,
     /// 0: never. There is one where there is a secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     client_secret_expires_at: Option<u64>,
+    #[schema(example = "Notes")]
     client_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_uri: Option<String>,
+    #[schema(example = json!(["http://127.0.0.1/callback"]))]
     redirect_uris: Vec<String>,
+    #[schema(example = json!(["authorization_code", "refresh_token"]))]
     grant_types: Vec<String>,
+    #[schema(value_type = Vec<String>, example = json!(["code"]))]
     response_types: [&'static str; 1],
+    #[schema(example = "none")]
     token_endpoint_auth_method: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
     /// For reading, changing and deleting this registration. Another one with every answer.
+    #[schema(example = "oktm_2Lw…")]
     registration_access_token: String,
+    #[schema(example = "https://okt.example/api/v1/oauth/register/client_4hT9…")]
     registration_client_uri: String,
 }
 
 /// Register a client.
 ///
-/// Anybody may. A client can do nothing until a person lets it in; one that nobody lets in is forgotten after a day.
-#[utoipa::path(post, path = "/api/v1/oauth/register", tag = "OAuth", request_body = ClientRegistration,
+/// Needs no credential. A client has no access until a person approves it; a client without an approval is deleted after a day.
+#[utoipa::path(post, path = "/api/v1/oauth/register", tag = "OAuth",
+    operation_id = "registerClient", request_body = ClientRegistration,
     responses((status = 201, body = RegisteredClient, description = "The client and its credentials"),
               (status = 400, body = OAuthErrorBody, description = "invalid_redirect_uri or invalid_client_metadata")))]
 pub(crate) async fn create(
     State(api): State<Api>,
     Issuer(issuer): Issuer,
-    origin: Caught,
+    origin: RequestOrigin,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, OAuthError> {
@@ -87,14 +97,14 @@ pub(crate) async fn create(
 }
 
 /// A client's registration.
-#[utoipa::path(get, path = "/api/v1/oauth/register/{clientID}", tag = "OAuth", params(("clientID" = String, Path)),
+#[utoipa::path(get, path = "/api/v1/oauth/register/{clientID}", tag = "OAuth",
+    operation_id = "getClient", params(("clientID" = String, Path)),
     responses((status = 200, body = RegisteredClient, description = "With the next registration access token"),
-              (status = 401, body = okt_http::ProblemBody, content_type = "application/problem+json",
-               description = "Problem: unauthenticated")))]
+              (status = 401, description = "unauthenticated")))]
 pub(crate) async fn show(
     State(api): State<Api>,
     Issuer(issuer): Issuer,
-    origin: Caught,
+    origin: RequestOrigin,
     headers: HeaderMap,
     Path(id): Path<String>,
 ) -> Result<Response, OAuthError> {
@@ -104,16 +114,16 @@ pub(crate) async fn show(
 }
 
 /// Change a client's registration.
-#[utoipa::path(put, path = "/api/v1/oauth/register/{clientID}", tag = "OAuth", params(("clientID" = String, Path)),
+#[utoipa::path(put, path = "/api/v1/oauth/register/{clientID}", tag = "OAuth",
+    operation_id = "updateClient", params(("clientID" = String, Path)),
     request_body = ClientRegistration,
     responses((status = 200, body = RegisteredClient, description = "With the next registration access token"),
               (status = 400, body = OAuthErrorBody, description = "invalid_redirect_uri or invalid_client_metadata"),
-              (status = 401, body = okt_http::ProblemBody, content_type = "application/problem+json",
-               description = "Problem: unauthenticated")))]
+              (status = 401, description = "unauthenticated")))]
 pub(crate) async fn update(
     State(api): State<Api>,
     Issuer(issuer): Issuer,
-    origin: Caught,
+    origin: RequestOrigin,
     headers: HeaderMap,
     Path(id): Path<String>,
     body: Bytes,
@@ -126,14 +136,14 @@ pub(crate) async fn update(
 /// Delete a client's registration.
 ///
 /// What people gave to the client ends with it.
-#[utoipa::path(delete, path = "/api/v1/oauth/register/{clientID}", tag = "OAuth", params(("clientID" = String, Path)),
-    responses((status = 204, description = "The client is not known any more"),
-              (status = 401, body = okt_http::ProblemBody, content_type = "application/problem+json",
-               description = "Problem: unauthenticated")))]
+#[utoipa::path(delete, path = "/api/v1/oauth/register/{clientID}", tag = "OAuth",
+    operation_id = "deleteClient", params(("clientID" = String, Path)),
+    responses((status = 204, description = "The registration was deleted"),
+              (status = 401, description = "unauthenticated")))]
 pub(crate) async fn delete(
     State(api): State<Api>,
     _: Issuer,
-    origin: Caught,
+    origin: RequestOrigin,
     headers: HeaderMap,
     Path(id): Path<String>,
 ) -> Result<StatusCode, OAuthError> {

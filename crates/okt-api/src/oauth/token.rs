@@ -10,9 +10,9 @@ use okt_model::OAuthClient;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Issuer, OAuthError, OAuthErrorBody};
+use super::{OAuthError, OAuthErrorBody};
 use crate::Api;
-use crate::auth::Caught;
+use crate::extract::{Issuer, RequestOrigin};
 
 /// For `grant_type=authorization_code`: `code`, `code_verifier` and, if one likes, `redirect_uri`. For
 /// `grant_type=refresh_token`: `refresh_token` and, to narrow it, `scope`.
@@ -20,10 +20,14 @@ use crate::auth::Caught;
 #[expect(dead_code, reason = "for the documentation; a form is read by rules of its own")]
 pub struct TokenRequest {
     /// `authorization_code` or `refresh_token`.
+    #[schema(example = "authorization_code")]
     grant_type: String,
+    #[schema(example = "client_4hT9…")]
     client_id: Option<String>,
     client_secret: Option<String>,
+    #[schema(example = "oktc_7pK…")]
     code: Option<String>,
+    #[schema(example = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")]
     code_verifier: Option<String>,
     redirect_uri: Option<String>,
     refresh_token: Option<String>,
@@ -31,28 +35,38 @@ pub struct TokenRequest {
     resource: Option<String>,
 }
 
+/// The token to revoke.
 #[derive(Deserialize, ToSchema)]
 #[expect(dead_code, reason = "for the documentation; a form is read by rules of its own")]
 pub struct RevocationRequest {
+    #[schema(example = "okto_8Qm2…")]
     token: String,
     token_type_hint: Option<String>,
+    #[schema(example = "client_4hT9…")]
     client_id: Option<String>,
     client_secret: Option<String>,
 }
 
+/// Tokens (RFC 6749 §5.1).
 #[derive(Serialize, ToSchema)]
 pub struct TokenResponse {
+    #[schema(example = "eyJhbGciOiJFUzI1NiJ9.eyJ…")]
     access_token: String,
+    #[schema(example = "Bearer")]
     token_type: &'static str,
     /// In seconds.
+    #[schema(example = 900)]
     expires_in: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "okto_8Qm2…")]
     refresh_token: Option<String>,
+    #[schema(example = "fact:read")]
     scope: String,
 }
 
 /// Exchange a code or a refresh token for tokens.
 #[utoipa::path(post, path = "/api/v1/oauth/token", tag = "OAuth",
+    operation_id = "issueToken",
     request_body(content = TokenRequest, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, body = TokenResponse, description = "The tokens"),
               (status = 400, body = OAuthErrorBody, description = "invalid_request, invalid_grant, invalid_scope, invalid_target, unauthorized_client or unsupported_grant_type"),
@@ -60,7 +74,7 @@ pub struct TokenResponse {
 pub(crate) async fn issue(
     State(api): State<Api>,
     Issuer(issuer): Issuer,
-    origin: Caught,
+    origin: RequestOrigin,
     headers: HeaderMap,
     Form(form): Form,
 ) -> Result<Json<TokenResponse>, OAuthError> {
@@ -92,18 +106,19 @@ pub(crate) async fn issue(
     Ok(Json(tokens.into()))
 }
 
-/// End what a refresh or access token stands for (RFC 7009).
+/// Revoke a refresh or access token (RFC 7009).
 ///
 /// The whole grant ends: its access tokens stop working at once, on every process.
 #[utoipa::path(post, path = "/api/v1/oauth/revoke", tag = "OAuth",
+    operation_id = "revokeToken",
     request_body(content = RevocationRequest, content_type = "application/x-www-form-urlencoded"),
-    responses((status = 200, description = "It does not work any more, if it ever did"),
+    responses((status = 200, description = "The token is not valid"),
               (status = 400, body = OAuthErrorBody, description = "invalid_request or unsupported_token_type"),
               (status = 401, body = OAuthErrorBody, description = "invalid_client")))]
 pub(crate) async fn revoke(
     State(api): State<Api>,
     Issuer(issuer): Issuer,
-    origin: Caught,
+    origin: RequestOrigin,
     headers: HeaderMap,
     Form(form): Form,
 ) -> Result<StatusCode, OAuthError> {
@@ -117,7 +132,7 @@ pub(crate) async fn revoke(
 /// The client that came, if it proves to be itself in one way and not in two.
 async fn client(
     api: &Api,
-    origin: &Caught,
+    origin: &RequestOrigin,
     headers: &HeaderMap,
     params: &Params,
 ) -> Result<OAuthClient, OAuthError> {

@@ -11,6 +11,7 @@ use okt_model::{
 };
 use okt_store::oauth_grants::NewGrant;
 use okt_store::oauth_requests::{self, Asked, Open};
+use okt_store::sessions::Device;
 use okt_store::{Connection, oauth_grants, repositories, roles, sessions, users};
 use url::Url;
 
@@ -58,6 +59,8 @@ pub enum Asking {
     Ask(Box<Question>, Option<Secret>),
     /// The client hears at this address what is wrong with its request.
     Tell(String),
+    /// As [`Self::Tell`], of a client that the person has never let in: they decide whether to go there.
+    Offer { address: String, text: String },
 }
 
 /// Why nothing can be asked and nobody can be told but the person.
@@ -131,25 +134,25 @@ impl App {
         })?;
         let redirect_uri = redirect_uri(&client, params)?;
         let browser = browser.and_then(|raw| opaque::parse(Prefix::Browser, raw));
+        let mut tx = self.databases().begin_system().await?;
         let user = match browser {
-            Some(hash) => {
-                let mut conn = self.databases().acquire_system().await?;
-                oauth_requests::find_user(&mut conn, hash.as_bytes()).await?
-            }
+            Some(hash) => oauth_requests::find_user(&mut tx, hash.as_bytes()).await?,
             None => None,
         };
         let asked = match asked(issuer, params, &client, &redirect_uri) {
             Ok(asked) => asked,
             Err(Refusal::Failed(error)) => return Err(error.into()),
-            Err(Refusal::Protocol { error, description }) if user.is_some() => {
-                let state = params.all("state").next();
-                return Ok(Asking::Tell(refusal_url(issuer, &redirect_uri, state, error, &description)));
-            }
             Err(Refusal::Protocol { error, description }) => {
                 let text = format!(
                     "The app that sent you here asked for something it can't have: {description} ({error})."
                 );
-                return Err(Unanswerable::Because(text));
+                let Some(user) = user else { return Err(Unanswerable::Because(text)) };
+                let state = params.all("state").next();
+                let address = refusal_url(issuer, &redirect_uri, state, error, &description);
+                let known = oauth_grants::any_for(&mut tx, user, &client.id).await?;
+                tx.commit().await?;
+                // Anybody can register a client, so nobody is sent to one that they do not know without being asked.
+                return Ok(if known { Asking::Tell(address) } else { Asking::Offer { address, text } });
             }
         };
         // A secret of the browser is only ever kept for somebody who signed in with it.
@@ -160,9 +163,9 @@ impl App {
             (Some(secret), hash)
         };
         let id = AuthorizationId::mint();
-        let mut conn = self.databases().acquire_system().await?;
-        oauth_requests::insert(&mut conn, id, hash.as_bytes(), user, &asked, PATIENCE).await?;
-        let question = question(&mut conn, Open { id, user, asked }, client).await?;
+        oauth_requests::insert(&mut tx, id, hash.as_bytes(), user, &asked, PATIENCE).await?;
+        let question = question(&mut tx, Open { id, user, asked }, client).await?;
+        tx.commit().await?;
         Ok(Asking::Ask(Box::new(question), secret))
     }
 
@@ -190,9 +193,10 @@ impl App {
     ) -> Result<Secret, Unanswerable> {
         let before = known(browser)?;
         self.open(id, &before).await?;
-        let user = self.check_password(origin, email, password).await?;
+        let proven = self.check_password(origin, email, password).await?;
         let (secret, hash) = opaque::mint(Prefix::Browser)?;
         let mut tx = self.databases().begin_system().await?;
+        let user = proven.hold(&mut tx).await?;
         let (before, hash) = (before.as_bytes(), hash.as_bytes());
         if !oauth_requests::sign_in(&mut tx, id, before, hash, user.id, PATIENCE).await? {
             return Err(over());
@@ -230,7 +234,7 @@ impl App {
         let ttl = self.config().oauth.auth_code_ttl.duration();
         let grant = GrantId::mint();
         // Until the code is exchanged, the grant lives no longer than it.
-        sessions::insert(&mut tx, SessionId::from(grant.uuid()), user, ttl).await?;
+        sessions::insert(&mut tx, SessionId::from(grant.uuid()), user, ttl, Device::default()).await?;
         let new = NewGrant {
             id: grant,
             client_id: &asked.client_id,
@@ -376,8 +380,8 @@ fn over() -> Unanswerable {
     )
 }
 
-impl From<okt_model::Error> for Unanswerable {
-    fn from(error: okt_model::Error) -> Self {
-        Self::Failed(error)
+impl<E: Into<okt_model::Error>> From<E> for Unanswerable {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
     }
 }

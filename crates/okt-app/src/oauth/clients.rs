@@ -137,7 +137,6 @@ impl App {
         }
         let mut conn = self.databases().acquire_system().await?;
         let found = oauth_clients::find(&mut conn, id).await?;
-        conn.done();
         Ok(found)
     }
 

@@ -31,12 +31,14 @@ impl App {
         let (true, Some(web)) = (is_document(id), self.web()) else { return Ok(None) };
         // Strangers make us fetch; a few at a time will do.
         let Ok(Ok(_turn)) = tokio::time::timeout(PATIENCE, self.documents().acquire()).await else {
-            return Err(Error::Overloaded("too many descriptions of clients are being read"));
+            return Err(Error::Overloaded(
+                "too many client metadata documents are being fetched; try again later",
+            ));
         };
         let (metadata, fresh_for) = match fetch(web, id).await {
             Ok(read) => read,
             Err(cause) => {
-                tracing::info!(client.id = id, cause, "the document of a client can't be used");
+                tracing::info!(client.id = id, cause, "rejected the metadata document of an OAuth client");
                 return Ok(None);
             }
         };
@@ -45,7 +47,6 @@ impl App {
         let new = NewClient { fresh_for: Some(fresh_for), ..described };
         let mut conn = self.databases().acquire_system().await?;
         let client = oauth_clients::put(&mut conn, &new).await?;
-        conn.done();
         Ok(Some(client))
     }
 }

@@ -15,7 +15,8 @@ impl App {
         after: Option<GrantId>,
         limit: i64,
     ) -> Result<Vec<OAuthGrant>> {
-        oauth_grants::list(&mut *self.databases().acquire_system().await?, caller.user(), after, limit).await
+        Ok(oauth_grants::list(&mut *self.databases().acquire_system().await?, caller.user(), after, limit)
+            .await?)
     }
 
     /// Takes back what the caller gave. Its tokens stop working at once.
@@ -25,6 +26,6 @@ impl App {
             return Err(Error::NotFound("grant"));
         }
         record(&mut tx, origin, Actor::caller(caller), "grant.revoked", &id.to_string()).await?;
-        tx.commit().await
+        Ok(tx.commit().await?)
     }
 }

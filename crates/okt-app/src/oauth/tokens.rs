@@ -68,10 +68,7 @@ impl App {
                 if sessions::revoke(&mut tx, session).await? {
                     record(&mut tx, origin, Actor::STRANGER, "grant.code_reused", &object).await?;
                     tx.commit().await?;
-                    tracing::warn!(
-                        grant.id = object,
-                        "an authorization code came again, its grant was ended"
-                    );
+                    tracing::warn!(grant.id = object, "authorization code reused; revoked its grant");
                 }
                 return Err(refused());
             }
@@ -121,7 +118,7 @@ impl App {
                 sessions::revoke(&mut tx, session).await?;
                 record(&mut tx, origin, Actor::STRANGER, "grant.token_reused", &grant.to_string()).await?;
                 tx.commit().await?;
-                tracing::warn!(grant.id = %grant, "a refresh token came again, its grant was ended");
+                tracing::warn!(grant.id = %grant, "refresh token reused; revoked its grant");
                 return Err(refused());
             }
         }

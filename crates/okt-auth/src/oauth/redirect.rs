@@ -22,18 +22,37 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
     if text.split_once("://").is_none_or(|(_, rest)| rest.starts_with(['/', '?'])) {
         return Some("must name a host");
     }
+    // What a person reads, what is compared and where the answer goes must be the same.
+    if url.host_str().is_some_and(|host| host_text(text) != host) {
+        return Some(
+            "must write its host as browsers do: in lower case, an address with all its numbers in decimal",
+        );
+    }
+    if url.port() == Some(0) {
+        return Some("must not have port 0");
+    }
     match (url.scheme(), url.host()) {
         // Such a name can't be looked up, but would be written into headers.
         (_, Some(Host::Domain(name))) if !name.bytes().all(is_of_a_name) => Some("must name a host"),
         ("http", Some(host)) if is_loopback_host(&host) => None,
         ("http", _) => Some("must be https; http is for 127.0.0.1, [::1] and localhost only"),
         ("https", Some(Host::Domain(host))) if is_public_suffix(host) => {
-            Some("must not be a suffix under which anybody can have a name")
+            Some("must not be a public suffix, such as github.io, under which any user can register a name")
         }
         // A page's policy can't name one, so the answer would not arrive.
         ("https", Some(Host::Ipv6(_))) => Some("must not be an IPv6 address other than [::1]"),
         ("https", Some(_)) => None,
         _ => Some("must be https, or http to 127.0.0.1, [::1] or localhost"),
+    }
+}
+
+/// What stands in place of the host, to the letter.
+fn host_text(text: &str) -> &str {
+    let rest = text.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    match authority.find(']') {
+        Some(end) => &authority[..=end],
+        None => authority.split(':').next().unwrap_or_default(),
     }
 }
 
@@ -134,6 +153,16 @@ mod tests {
             "https://github.io/callback",
             "https://[2001:db8::1]/callback",
             "https://co.uk/callback",
+            "http://2130706433/callback",
+            "http://127.1/callback",
+            "http://0x7f.0.0.1/callback",
+            "http://LOCALHOST/callback",
+            "http://[0:0:0:0:0:0:0:1]/callback",
+            "https://0x7f.1/callback",
+            "https://App.example.org/callback",
+            "https://%61pp.example.org/callback",
+            "https://app.example.org:0/callback",
+            "http://127.0.0.1:0/callback",
             "javascript:alert(1)",
             "data:text/html,hello",
             "file:///etc/passwd",

@@ -1,6 +1,6 @@
 //! What a client says about itself (RFC 7591), checked.
 
-use okt_model::Scope;
+use okt_model::{Scope, plain};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -60,6 +60,7 @@ impl Metadata {
         let scope = text(document, "scope")?.map(|text| Scope::parse(&text)).transpose();
         let scope = scope.map_err(|error| bad(format!("scope: {error}")))?.filter(|scope| !scope.is_empty());
         let name = text(document, "client_name")?.map(|name| plain(&name)).filter(|name| !name.is_empty());
+        let name = name.map(|name| name.chars().take(NAME_LIMIT).collect());
         let name = name.unwrap_or_else(|| host_of(&redirect_uris[0]));
         Ok(Self { name, uri, redirect_uris, grant_types, scope, auth_method })
     }
@@ -129,16 +130,6 @@ fn list(document: &Map<String, Value>, field: &str) -> Result<Option<Vec<String>
         }
         Some(_) => Err(wrong()),
     }
-}
-
-/// Without characters that hide or reorder others, which could make it look like another name; cut to length.
-fn plain(name: &str) -> String {
-    let shown = name.chars().filter(|c| {
-        !c.is_control()
-            && !matches!(u32::from(*c), 0x00AD | 0x034F | 0x061C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 | 0xFFF9..=0xFFFB | 0xE0000..=0xE0FFF)
-    });
-    let words = shown.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ");
-    words.chars().take(NAME_LIMIT).collect()
 }
 
 /// Readers of addresses leave control characters out; who shows the text would not.

@@ -14,7 +14,7 @@ pub struct Auth {
     /// Signs session and OAuth tokens; at least 32 bytes. There is no default: production refuses to start
     /// without one, development makes one and keeps it beside the configuration.
     pub jwt_secret: Secret,
-    /// The secret before the last change, still accepted, so that a change signs nobody out.
+    /// The previous signing secret, still accepted, so that a rotation ends no session.
     pub jwt_secret_previous: Secret,
     /// Lifetime of a session's access token.
     #[schemars(extend("x-positive" = true))]
@@ -22,13 +22,35 @@ pub struct Auth {
     /// Lifetime of a session's refresh token.
     #[schemars(extend("x-positive" = true))]
     pub refresh_ttl: Period,
-    /// Memory in KiB that hashing a password takes (argon2id). A password that was hashed with other numbers is hashed
-    /// anew when its owner next signs in.
+    /// Who may make an account: `open`: all users; `invite`: invited users; `closed`: no users. The
+    /// first account of an empty installation can always be made by the user who becomes its sysadmin.
+    pub registration: Registration,
+    /// Memory in KiB that hashing a password takes (argon2id). A password that was hashed with other parameters is
+    /// rehashed when its owner next signs in.
     #[schemars(range(min = 19456, max = 1_048_576))]
     pub password_memory_kib: u32,
-    /// How many times that memory is gone through.
+    /// Number of argon2id iterations.
     #[schemars(range(min = 2, max = 20))]
     pub password_iterations: u32,
+}
+
+/// Who may make an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Registration {
+    Open,
+    Invite,
+    Closed,
+}
+
+impl Registration {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Invite => "invite",
+            Self::Closed => "closed",
+        }
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -55,9 +77,9 @@ pub struct OAuth {
 pub struct ApiKeys {
     /// Active keys one user may have; 0 stands for the built-in 20.
     pub max_per_user: u32,
-    /// Lifetime in days of a key created without one; 0 for no expiry.
+    /// Lifetime in days of a key created without one; 0 for as long as `max_ttl` allows.
     pub default_ttl: u32,
-    /// Upper bound on any key's lifetime; `0s` for none.
+    /// Upper bound on any key's lifetime, also of one created without one; `0s` for none.
     pub max_ttl: Period,
 }
 
@@ -79,8 +101,13 @@ pub struct Rbac {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bootstrap {
-    /// Whether the first person to register becomes sysadmin. Turn it off on a public deployment.
+    /// Whether the first person to register becomes sysadmin. In production this counts only where a file or the
+    /// environment sets it.
     pub auto_promote_first_user: bool,
+    /// Code that the first user needs to become sysadmin from another machine, or through a proxy; at least 12
+    /// characters. While it is empty, one is derived from `auth.jwt_secret` and written to the log at each start until
+    /// an account exists.
+    pub setup_code: Secret,
     /// Whether a sysadmin is created at the first start from the three keys that begin with this name. Skipped
     /// while one of them is empty.
     pub default_admin: bool,

@@ -3,17 +3,24 @@
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use url::Url;
 
 use crate::format;
+use crate::origin::Origin;
 use crate::period::Period;
-use crate::secret::Secret;
+use crate::secret::{MASK, Secret};
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Database {
-    /// `postgres://user:password@host:port/database`. Never shown. Empty shares the database of `default`.
+    /// `postgres://user:password@host:port/database`. Its password is never shown. Empty shares the database of
+    /// `default`.
+    #[serde(serialize_with = "without_password")]
     pub url: Secret,
+    /// Where `url` was set, for whoever has to correct it.
+    #[serde(skip)]
+    pub url_origin: Origin,
     /// `verify-ca` checks the server's certificate, `verify-full` also its host name.
     pub ssl_mode: SslMode,
     /// File of certificates to trust, PEM; empty trusts the system's.
@@ -37,7 +44,7 @@ pub struct Database {
     /// How long a statement waits for a lock; `0s` for no limit.
     #[schemars(extend("x-at-most" = "24d"))]
     pub lock_timeout: Period,
-    /// How long a transaction may sit idle; `0s` for no limit.
+    /// How long a transaction may be idle; `0s` for no limit.
     #[schemars(extend("x-at-most" = "24d"))]
     pub idle_in_transaction_timeout: Period,
 }
@@ -53,6 +60,7 @@ impl Default for Database {
     fn default() -> Self {
         Self {
             url: Secret::default(),
+            url_origin: Origin::Default,
             ssl_mode: SslMode::Disable,
             ssl_root_cert: None,
             max_conns: 200,
@@ -84,10 +92,53 @@ pub struct System {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Isolation {
-    /// Where new repositories land.
+    /// Database of new repositories.
     #[schemars(length(min = 1))]
     pub default_database: String,
-    /// Databases that may be picked when a repository is created; empty for none. The one that is set apart for
-    /// the job queue can't be among them.
+    /// Databases that may be picked when a repository is created; empty for none. A database reserved for
+    /// the job queue cannot be among them.
     pub allowed_databases: Vec<String>,
+}
+
+/// Which server and database are in force is what people look for; only the password is secret.
+fn without_password<S: Serializer>(address: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+    let Ok(mut url) = Url::parse(address.expose()) else {
+        return address.serialize(serializer);
+    };
+    if url.password().is_some() && url.set_password(Some(MASK)).is_err() {
+        return serializer.serialize_str(MASK);
+    }
+    if url.query_pairs().any(|(key, _)| key == "password") {
+        let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+        let shown = |(key, value): (String, String)| {
+            let value = if key == "password" { MASK.to_owned() } else { value };
+            (key, value)
+        };
+        url.query_pairs_mut().clear().extend_pairs(pairs.into_iter().map(shown));
+    }
+    serializer.serialize_str(url.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_its_password() {
+        for (address, shown) in [
+            ("", ""),
+            ("postgres://okt@127.0.0.1:5432/okt", "postgres://okt@127.0.0.1:5432/okt"),
+            ("postgres://okt:s3cr3t@db.example:6432/okt", "postgres://okt:***@db.example:6432/okt"),
+            (
+                "postgres://okt:s3%40cr3t@h/okt?application_name=a",
+                "postgres://okt:***@h/okt?application_name=a",
+            ),
+            ("postgres://h/okt?user=u&password=s3cr3t", "postgres://h/okt?user=u&password=***"),
+            ("postgres:///okt?host=/run/pg&password=s3cr3t", "postgres:///okt?host=%2Frun%2Fpg&password=***"),
+            ("s3cr3t", "***"),
+        ] {
+            let database = Database { url: Secret::from(address.to_owned()), ..Database::default() };
+            assert_eq!(serde_json::to_value(&database).unwrap()["url"], shown, "{address}");
+        }
+    }
 }

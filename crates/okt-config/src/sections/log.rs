@@ -9,9 +9,9 @@ use crate::format;
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Log {
-    /// The least important line that is still written.
+    /// Least severe level that is logged.
     pub level: LogLevel,
-    /// `pretty` for people, `json` for collectors.
+    /// `pretty` for people, `json` for log collectors.
     pub format: LogFormat,
 }
 
@@ -35,11 +35,11 @@ pub enum LogFormat {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Telemetry {
-    /// Base address of an OTLP/HTTP collector; empty sends nothing.
+    /// Base URL of an OTLP/HTTP collector; empty exports nothing.
     #[serde(with = "format::optional")]
     #[schemars(schema_with = "format::http_url")]
     pub otlp_endpoint: Option<Url>,
-    /// The name under which traces of this process appear.
+    /// Service name of this process in traces.
     #[schemars(length(min = 1))]
     pub service_name: String,
 }

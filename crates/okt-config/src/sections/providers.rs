@@ -13,32 +13,34 @@ use serde::{Deserialize, Serialize};
 
 pub use ai::{Ai, AiEndpoint, AiProvider, LlmRetry, Model};
 pub use decomposition::{Chunking, ConceptExtraction, Decomposition, FactExtraction, ImageExtraction};
-pub use knowledge::{Dedup, Posture, Refinement, Reports, Summarization, Synthesis, ThinkingLevel};
+pub use knowledge::{
+    Dedup, DedupPolicy, Posture, Refinement, Reports, Summarization, Synthesis, ThinkingLevel,
+};
 pub use registry::{AuthMode, RegistryClient, RegistryEntry};
 pub use resolution::{AutoSkip, ChallengeSolver, Fetch, OpenAccess, Resolution, Retry, Tls};
 pub use search::{AcademicSearch, SearchProviders, WebSearch, WebSearchKind};
-pub use stores::{Embedding, Parsing, S3, Storage, StorageBackend, VectorStore};
+pub use stores::{Embedding, Parsing, Pooling, S3, Storage, StorageBackend, VectorStore};
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Providers {
-    /// Where new sources are looked for.
+    /// Search for new sources.
     pub search: SearchProviders,
-    /// How an address or DOI becomes a document.
+    /// Fetching of documents by URL or DOI.
     pub resolution: Resolution,
-    /// How a file becomes text.
+    /// Extraction of text from files.
     pub parsing: Parsing,
-    /// How a document becomes facts and concepts.
+    /// Extraction of facts and concepts from documents.
     pub decomposition: Decomposition,
     /// The model that turns text into vectors.
     pub embedding: Embedding,
     /// The vector store, spoken to over gRPC.
     pub vector_store: VectorStore,
-    /// Folding of facts that say the same.
+    /// Deduplication of facts.
     pub dedup: Dedup,
     /// Annotation of reports, sentence by sentence.
     pub reports: Reports,
-    /// Where the bodies and images of sources are kept.
+    /// Storage of the bodies and images of sources.
     pub storage: Storage,
     /// The shared registry that this instance uses.
     pub registry: RegistryClient,
@@ -47,12 +49,12 @@ pub struct Providers {
     pub registries: Vec<RegistryEntry>,
     /// Summaries of what facts say about a concept.
     pub summarization: Summarization,
-    /// Clearing up of concepts that were named badly.
+    /// Clean-up of badly named concepts.
     pub refinement: Refinement,
     /// Authoritative definitions of concepts.
     pub synthesis: Synthesis,
     /// Chat and embedding models.
     pub ai: Ai,
-    /// What happens when a model does not answer.
+    /// Retries of model calls.
     pub llm_retry: LlmRetry,
 }

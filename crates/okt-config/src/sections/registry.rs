@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegistryService {
-    /// `open`: anybody reads and writes; `read_open`: anybody reads, keys write; `closed`: keys for both.
+    /// `open`: no key needed; `read_open`: writing needs a key; `closed`: reading and writing need a key.
     pub access: RegistryAccess,
-    /// Which pushes are taken.
+    /// Which pushes are accepted.
     pub promptset: Promptset,
 }
 
@@ -23,6 +23,6 @@ pub enum RegistryAccess {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Promptset {
-    /// Whether a push without `promptset_hash` is refused.
+    /// Whether a push without `promptset_hash` is rejected.
     pub enable_validation: bool,
 }

@@ -22,7 +22,7 @@ pub struct Hybrid {
     /// Least cosine similarity of a vector hit; 0 accepts all.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_score: f64,
-    /// Each channel fetches this many times the asked number before fusion.
+    /// Each channel fetches this many times the requested number of hits before fusion.
     #[schemars(range(min = 1, max = 100))]
     pub over_fetch_multiplier: u32,
 }

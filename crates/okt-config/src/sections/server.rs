@@ -20,59 +20,78 @@ pub struct Server {
     /// How long a whole request body may take to arrive.
     #[schemars(extend("x-positive" = true))]
     pub read_timeout: Period,
-    /// How long a handler has to answer, once the body has arrived. A peer that reads the answer slowly is not cut
-    /// off.
+    /// How long a handler may take, once the request body has arrived. How long the client may take to read the response
+    /// is limited by `write_stall_timeout`.
     #[schemars(extend("x-positive" = true))]
     pub write_timeout: Period,
-    /// How long a request's head may take.
+    /// A client that reads less than 1 KiB/s of a response for this long is disconnected: the connection, or over HTTP/2
+    /// the stream. Reading a large response may take twenty times as long in total.
+    #[schemars(extend("x-positive" = true))]
+    pub write_stall_timeout: Period,
+    /// How long the headers of a request may take to arrive.
     #[schemars(extend("x-positive" = true))]
     pub header_timeout: Period,
-    /// Between being told to stop and refusing connections: time for a load balancer to notice.
+    /// Delay between the stop signal and refusing connections, for load balancers to notice.
     pub drain_delay: Period,
     /// How long running requests may take to end after that.
     #[schemars(extend("x-positive" = true))]
     pub drain_timeout: Period,
-    /// A second listener for `/metrics`; empty serves it on the first.
+    /// Address of a separate listener for `/metrics`. The address of the main listener (`host` and `port`) serves it
+    /// there. Empty serves it on the main listener in development, and nowhere in production.
     #[serde(with = "format::optional")]
     #[schemars(schema_with = "format::socket_address")]
     pub metrics_addr: Option<SocketAddr>,
     // The next two become counts of semaphores, and tokio panics on a count that it can't hold. No machine serves
     // more than this.
-    /// Requests being answered at once; more are told 503 with `Retry-After`.
+    /// Requests handled at once; further ones get 503 with `Retry-After`.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_in_flight: usize,
-    /// Connections open at once; more wait in the system's backlog.
+    /// Open connections; further ones wait in the listen backlog of the operating system.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_connections: usize,
-    /// Networks whose `X-Forwarded-For` is believed.
+    /// Networks whose `X-Forwarded-For` is trusted.
     #[schemars(schema_with = "format::ip_networks")]
     pub trusted_proxies: Vec<IpNet>,
-    /// How large the parts of a request may be.
+    /// Size limits of requests and responses.
     pub limits: BodyLimits,
+}
+
+/// Where `/metrics` is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metrics {
+    Nowhere,
+    /// On the main listener.
+    Main,
+    /// On a listener of its own.
+    At(SocketAddr),
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BodyLimits {
-    /// A JSON body.
+    /// Size of a JSON body.
     #[schemars(range(min = 1))]
     pub json_bytes: usize,
-    /// Nesting of a JSON body.
+    /// Nesting depth of a JSON body.
     #[schemars(range(min = 1, max = 127))]
     pub json_depth: usize,
-    /// The request target.
+    /// Length of the request target.
     #[schemars(range(min = 1))]
     pub url_bytes: usize,
-    /// All headers together; the HTTP library needs at least 8 KiB.
+    /// Size of all headers together; the HTTP library needs at least 8 KiB.
     #[schemars(range(min = 8192))]
     pub header_bytes: usize,
-    /// An uploaded file.
+    /// Size of an uploaded file.
     #[schemars(range(min = 1))]
     pub upload_bytes: u64,
-    /// A Decomposition Package.
+    /// Size of all buffered responses together: an eighth for all anonymous callers, the rest for authenticated ones. One
+    /// caller may use an eighth of either share.
+    #[schemars(range(min = 1))]
+    pub answer_bytes: usize,
+    /// Size of a Decomposition Package.
     #[schemars(range(min = 1))]
     pub package_bytes: u64,
-    /// A Graph Bundle, gzipped.
+    /// Size of a gzipped Graph Bundle.
     #[schemars(range(min = 1))]
     pub bundle_bytes: u64,
 }
@@ -80,18 +99,21 @@ pub struct BodyLimits {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimits {
-    /// Requests a minute for each signed-in caller; 0 for no limit.
+    /// Requests per minute and credential; all credentials of one user together have twice as many. 0 for no limit.
     pub api_per_minute: u32,
-    /// Requests a minute for each address without a credential; 0 for no limit.
+    /// Requests per minute and client address without a credential; 0 for no limit.
     pub anonymous_per_minute: u32,
-    /// Tries to sign in, a minute for each address; 0 for no limit.
+    /// Sign-in attempts per minute and client address; 0 for no limit.
     pub login_per_minute: u32,
-    /// Tries to sign in, an hour for each account; 0 for no limit.
+    /// Sign-in attempts per hour, account and client address; 0 for no limit.
     pub login_per_hour_per_account: u32,
-    /// New accounts, an hour for each address; 0 for no limit.
+    /// Sign-in attempts per hour and account, from all client addresses together; 0 for no limit. An address that signed
+    /// in to the account recently is neither counted nor rejected.
+    pub login_per_hour_per_account_in_all: u32,
+    /// New accounts per hour and client address; 0 for no limit.
     pub register_per_hour: u32,
-    /// OAuth clients that register themselves, an hour for each address; 0 for no limit.
+    /// Dynamic OAuth client registrations per hour and client address; 0 for no limit.
     pub oauth_register_per_hour: u32,
-    /// Requests for tokens, a minute for each OAuth client and address; 0 for no limit.
+    /// Token requests per minute, OAuth client and client address; 0 for no limit.
     pub oauth_token_per_minute: u32,
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::period::Period;
 
 /// Every kind of job that has a queue.
-pub const JOB_KINDS: [&str; 22] = [
+pub const JOB_KINDS: [&str; 23] = [
     "retrieve_source",
     "source_decomposition",
     "embed_facts",
@@ -31,6 +31,7 @@ pub const JOB_KINDS: [&str; 22] = [
     "cleanup_expired",
     "cleanup_files",
     "cleanup_repository",
+    "refill_vectors",
     "settle_sources",
 ];
 
@@ -55,18 +56,18 @@ pub struct Task {
     /// Limits for single kinds of job in place of `job_timeout`, such as `synthesize_concept = "1h"`.
     #[schemars(schema_with = "timeouts")]
     pub timeouts: BTreeMap<String, Period>,
-    /// How often a running job says that it lives.
+    /// Interval between the heartbeats of a running job.
     #[schemars(extend("x-positive" = true))]
     pub heartbeat_interval: Period,
-    /// A job silent for longer than this is taken for dead and queued again.
+    /// A job without a heartbeat for longer than this counts as dead and is queued again.
     #[schemars(extend("x-positive" = true))]
     pub heartbeat_timeout: Period,
-    /// Whether jobs orphaned by a crash are queued again at start.
+    /// Whether jobs orphaned by a crash are queued again at start-up.
     pub rescue_on_startup: bool,
-    /// How often concept relations are counted anew.
+    /// How often concept relations are recounted.
     #[schemars(extend("x-positive" = true))]
     pub refresh_concept_relations_interval: Period,
-    /// Jobs of each kind that this process runs at once, and one more for a repository that has none running; 0 runs none here.
+    /// Jobs of each kind that this process runs at once, plus one for a repository that has none running; 0 runs none here.
     #[schemars(schema_with = "queues")]
     pub queues: BTreeMap<String, u32>,
 }

@@ -39,6 +39,24 @@ fn unknown_keys_come_with_a_suggestion_at_any_depth() {
 }
 
 #[test]
+fn a_value_that_the_environment_overrides_is_checked_all_the_same() {
+    let place = Place::with("[server]\nport = \"eighty\"").set("SVC__SERVER__PORT", "80");
+    assert_eq!(
+        place.problems(),
+        "server.port: expected a whole number from 0 to 65535, got \"eighty\", although environment \
+         SVC__SERVER__PORT overrides it now (in /here/okt.toml:2)"
+    );
+    let twice = Place::with("[server]\nport = \"eighty\"").set("SVC__SERVER__PORT", "ninety");
+    assert!(
+        twice.problems().contains("got \"ninety\" (in environment SVC__SERVER__PORT)"),
+        "{}",
+        twice.problems()
+    );
+    let fine = Place::with("[server]\nport = 8081").set("SVC__SERVER__PORT", "80");
+    assert_eq!(fine.load().unwrap().config.server.port, 80);
+}
+
+#[test]
 fn wrong_types_and_values_say_what_was_expected() {
     for (text, expected) in [
         ("server.port = \"abc\"", "server.port: expected a whole number from 0 to 65535, got \"abc\""),
@@ -186,7 +204,7 @@ fn all_problems_are_listed_in_order_of_their_keys() {
     .set("SVC__SERVER__PORTT", "1");
     assert_eq!(
         place.problems(),
-        "auth.jwt_secret: must be set in production mode, here or as AUTH_JWTSECRET, to at least 32 random bytes \
+        "auth.jwt_secret: must be set in production mode, here or as AUTH_JWTSECRET, to at least 32 random bytes; `openssl rand -base64 32` makes some \
          (in /here/okt.toml:1)\n\
          log.level: expected one of `error`, `warn`, `info`, `debug`, `trace`, got \"loud\" \
          (in environment SVC__LOG__LEVEL)\n\

@@ -37,7 +37,8 @@ fn rules_between_settings_blame_the_one_that_was_set() {
         ),
         (
             "mode = \"production\"",
-            "auth.jwt_secret: must be set in production mode, here or as AUTH_JWTSECRET, to at least 32 random bytes",
+            "auth.jwt_secret: must be set in production mode, here or as AUTH_JWTSECRET, to at least 32 random bytes; \
+             `openssl rand -base64 32` makes some",
         ),
         (
             "isolation.allowed_databases = [\"default\", \"tasks\"]",
@@ -59,10 +60,6 @@ fn rules_between_settings_blame_the_one_that_was_set() {
              `Disease`?; contexts of one's own belong into custom_contexts",
         ),
         ("api_keys.default_ttl = 91", "api_keys.default_ttl: 91 days is more than api_keys.max_ttl, 2160h"),
-        (
-            "server.metrics_addr = \"127.0.0.1:8080\"",
-            "server.metrics_addr: must differ from server.host and server.port; leave it empty to serve /metrics there",
-        ),
     ] {
         refused(text, &format!("{expected} (in /here/okt.toml:1)"));
     }
@@ -109,8 +106,8 @@ fn production_is_strict_about_secret_and_issuer() {
     for placeholder in ["changeme-changeme-changeme-changeme", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"] {
         assert_eq!(
             production("", placeholder).problems(),
-            "auth.jwt_secret: looks like a placeholder; production mode needs random bytes \
-             (in environment AUTH_JWTSECRET)"
+            "auth.jwt_secret: looks like a placeholder; production mode needs random bytes, such as `openssl rand -base64 32` \
+             makes (in environment AUTH_JWTSECRET)"
         );
     }
     Place::new().set("AUTH_JWTSECRET", "changeme-changeme-changeme-changeme").load().unwrap();
@@ -133,7 +130,10 @@ fn databases_are_checked_without_showing_their_address() {
             "postgres://h/d?pasword=p",
             "may carry no parameters but application_name, dbname, host, hostaddr, options, password, port and user",
         ),
-        ("", "must be set: every other database may fall back on it"),
+        (
+            "",
+            "must be set, here or as SVC__DATABASES__DEFAULT__URL: postgres://user:password@host:5432/database",
+        ),
     ] {
         refused(
             &format!("databases.default.url = \"{url}\""),
@@ -147,6 +147,20 @@ fn databases_are_checked_without_showing_their_address() {
         "databases.tasks = { ssl_mode = \"verify-full\", ssl_root_cert = \"/no/such.pem\" }",
         "databases.tasks.ssl_root_cert: /no/such.pem is not a file (in /here/okt.toml:1)",
     );
+}
+
+#[test]
+fn languages_of_a_model_are_codes_of_two_letters() {
+    let key = "providers.embedding.languages";
+    Place::with(&format!("{key} = [\"en\", \"de\"]")).load().unwrap();
+    for wrong in ["English", "EN", "de-CH"] {
+        refused(
+            &format!("{key} = [\"{wrong}\"]"),
+            &format!(
+                "{key}: {wrong:?} is no ISO 639-1 code; name languages by two letters, such as \"de\" (in /here/okt.toml:1)"
+            ),
+        );
+    }
 }
 
 #[test]
@@ -200,7 +214,7 @@ fn our_own_models_are_named_where_they_can_be_used_and_nowhere_else() {
         ),
         (
             entry.replace("ID", "builtin-minilm-1"),
-            "providers.ai.models[0].id: \"builtin-minilm-1\" is our own model, which nobody else serves",
+            "providers.ai.models[0].id: \"builtin-minilm-1\" is a built-in model, which no provider serves",
         ),
         (
             "providers.synthesis.model = \"builtin-minilm-1\"".into(),
@@ -246,18 +260,57 @@ fn a_rule_says_nothing_about_a_value_that_was_wrong_anyway() {
 }
 
 #[test]
-fn a_default_admin_without_credentials_is_a_note() {
-    let notes = Place::with("bootstrap.default_admin = true").load().unwrap().notes;
-    assert!(notes.iter().any(|note| note.starts_with("bootstrap.default_admin: no admin")), "{notes:?}");
+fn a_default_admin_without_credentials_is_a_warning() {
+    let said = Place::with("bootstrap.default_admin = true").load().unwrap().warnings;
+    assert!(said.iter().any(|said| said.starts_with("bootstrap.default_admin: no admin")), "{said:?}");
+}
+
+/// Whoever finds a fresh public installation first must not get it only because nobody thought of it.
+#[test]
+fn production_promotes_the_first_user_only_where_somebody_said_so() {
+    let production = |text: &str| {
+        Place::with(&format!("mode = \"production\"\noauth.issuer = \"https://okt.example\"\n{text}"))
+            .set("AUTH_JWTSECRET", "kq8Zr1vXw5Tn0Lb7Yc3Hd9Js2Pf6Gm4A")
+    };
+    let first_user = |place: &Place| {
+        let loaded = place.load().unwrap();
+        (loaded.config.bootstrap.auto_promote_first_user, loaded.warnings.join("\n"))
+    };
+    assert!(first_user(&Place::new()).0);
+    let (promoted, notes) = first_user(&production(""));
+    assert!(!promoted && notes.contains("registering makes no user sysadmin"), "{notes}");
+    let told = production("bootstrap.auto_promote_first_user = true");
+    for place in [told, production("").set("SVC_BOOTSTRAP_AUTO_PROMOTE", "1")] {
+        let (promoted, notes) = first_user(&place);
+        assert!(promoted && notes.contains("the first user to register becomes sysadmin"), "{notes}");
+    }
+    let admin = "bootstrap = { default_admin = true, default_admin_email = \"a@x.org\", \
+                 default_admin_password = \"a long sentence\", default_admin_display_name = \"A\" }";
+    assert_eq!(first_user(&production(admin)), (false, String::new()));
 }
 
 #[test]
-fn a_database_reached_in_plain_text_is_a_note_in_production() {
+fn an_installation_that_nobody_can_get_into_is_a_note() {
+    let closed = "auth.registration = \"closed\"\nbootstrap.auto_promote_first_user = false";
+    let notes = Place::with(closed).load().unwrap().warnings;
+    assert!(notes.iter().any(|note| note.starts_with("auth.registration: on an empty")), "{notes:?}");
+    refused(
+        "auth.registration = \"maybe\"",
+        "auth.registration: expected one of `open`, `invite`, `closed`, got \"maybe\" (in /here/okt.toml:1)",
+    );
+    refused(
+        "bootstrap.setup_code = \"short\"",
+        "bootstrap.setup_code: must have at least 12 characters (in /here/okt.toml:1)",
+    );
+}
+
+#[test]
+fn a_database_reached_in_plain_text_is_a_warning_in_production() {
     let noted = |mode: &str, database: &str| -> Vec<String> {
         let place = Place::with(&format!("mode = \"{mode}\"\ndatabases.tenant = {{ {database} }}"))
             .set("AUTH_JWTSECRET", "kq8Zr1vXw5Tn0Lb7Yc3Hd9Js2Pf6Gm4A");
-        let notes = place.load().unwrap_or_else(|error| panic!("{database}: {error}")).notes;
-        notes.into_iter().filter(|note| note.starts_with("databases.")).collect()
+        let said = place.load().unwrap_or_else(|error| panic!("{database}: {error}")).warnings;
+        said.into_iter().filter(|said| said.starts_with("databases.")).collect()
     };
     for url in [
         "postgres://u:s3cr3t@db.example/d",
@@ -294,4 +347,56 @@ fn a_database_reached_in_plain_text_is_a_note_in_production() {
     ] {
         assert_eq!(noted("production", &format!("url = \"{url}\"")), [""; 0], "{url}");
     }
+}
+
+#[test]
+fn a_library_that_is_not_there_is_refused() {
+    refused(
+        "providers.parsing.pdfium = \"/no/such.so\"",
+        "providers.parsing.pdfium: there is no file /no/such.so (in /here/okt.toml:1)",
+    );
+}
+
+#[test]
+fn a_model_in_use_without_its_key_is_a_warning_that_names_the_variable() {
+    let warned = |text: &str, env: &[(&str, &str)]| {
+        let place =
+            Place::with(&format!("{text}\n[[providers.ai.models]]\nid = \"m\"\nprovider = \"cloud\""));
+        let place = env.iter().fold(place, |place, (name, value)| place.set(name, value));
+        place.load().unwrap_or_else(|error| panic!("{error}")).warnings
+    };
+    let used = "providers.decomposition.fact_extraction.model = \"m\"";
+    assert_eq!(
+        warned(used, &[]),
+        ["providers.ai.cloud.api_key: is empty, and api.openai.com wants a key for m \
+          (providers.decomposition.fact_extraction.model); set LLM_CLOUD_API_KEY"]
+    );
+    assert_eq!(warned(used, &[("LLM_CLOUD_API_KEY", "k")]), [""; 0]);
+    assert_eq!(warned("", &[]), [""; 0], "nobody uses it");
+    let here = [("SVC__PROVIDERS__AI__CLOUD__BASE_URL", "http://127.0.0.1:1/v1")];
+    assert_eq!(warned(used, &here), [""; 0], "a server of one's own may want none");
+    let local = Place::with(&format!("{used}\n[[providers.ai.models]]\nid = \"m\"\nprovider = \"local\""));
+    assert_eq!(
+        local.load().unwrap().warnings,
+        [
+            "providers.ai.local.base_url: is empty, so m (providers.decomposition.fact_extraction.model) can't be \
+          asked; set LLM_LOCAL_BASE_URL"
+        ]
+    );
+}
+
+#[test]
+fn metrics_are_served_where_they_are_asked_for() {
+    use crate::{Metrics, Mode};
+
+    let mut config = crate::Config::default();
+    let main = std::net::SocketAddr::new(config.server.host, config.server.port);
+    assert_eq!(config.metrics(), Metrics::Main);
+    config.mode = Mode::Production;
+    assert_eq!(config.metrics(), Metrics::Nowhere);
+    config.server.metrics_addr = Some(main);
+    assert_eq!(config.metrics(), Metrics::Main);
+    let other = std::net::SocketAddr::new(config.server.host, 9090);
+    config.server.metrics_addr = Some(other);
+    assert_eq!(config.metrics(), Metrics::At(other));
 }

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use super::{Breaches, is_loopback};
 use crate::secret::Secret;
-use crate::sections::Config;
+use crate::sections::{Config, Registration};
 
 /// An HS256 key shorter than its hash weakens the signature.
 const LEAST_SECRET_BYTES: usize = 32;
+
+/// So that nobody guesses it within the limit on registering.
+const LEAST_SETUP_CODE: usize = 12;
 
 /// Parts of secrets that were copied from an example.
 const PLACEHOLDERS: [&str; 11] = [
@@ -34,10 +37,14 @@ pub(super) fn rules(config: &Config, found: &mut Breaches) {
     if !password.is_empty() && !(8..=256).contains(&password.expose().chars().count()) {
         found.at("bootstrap.default_admin_password", "must have 8 to 256 characters");
     }
+    let code = &config.bootstrap.setup_code;
+    if !code.is_empty() && code.expose().chars().count() < LEAST_SETUP_CODE {
+        found.at("bootstrap.setup_code", format!("must have at least {LEAST_SETUP_CODE} characters"));
+    }
 }
 
-pub(super) fn notes(config: &Config) -> Vec<String> {
-    let mut notes = Vec::new();
+pub(super) fn warnings(config: &Config) -> Vec<String> {
+    let mut warnings = Vec::new();
     let bootstrap = &config.bootstrap;
     let missing: Vec<&str> = [
         ("default_admin_email", bootstrap.default_admin_email.is_empty()),
@@ -48,24 +55,40 @@ pub(super) fn notes(config: &Config) -> Vec<String> {
     .filter_map(|(key, is_empty)| is_empty.then_some(key))
     .collect();
     if bootstrap.default_admin && !missing.is_empty() {
-        notes.push(format!(
+        warnings.push(format!(
             "bootstrap.default_admin: no admin will be created, since {} is empty",
             missing.join(", ")
         ));
     }
+    if config.auth.registration != Registration::Open
+        && !bootstrap.auto_promote_first_user
+        && !bootstrap.seeds_admin()
+    {
+        warnings.push(format!(
+            "auth.registration: on an empty installation the first account can't be made while it is {:?}; use \
+             bootstrap.default_admin",
+            config.auth.registration.as_str()
+        ));
+    }
     if config.mode.is_production() {
         if config.oauth.issuer.is_none() {
-            notes.push("oauth.issuer: OAuth is off, since production needs its public address".into());
+            warnings.push("oauth.issuer: OAuth is off, since production needs its public address".into());
         }
-        if bootstrap.auto_promote_first_user && !bootstrap.default_admin {
-            notes.push(
-                "bootstrap.auto_promote_first_user: whoever registers first becomes sysadmin; \
-                 turn it off on a public deployment and use bootstrap.default_admin"
+        if bootstrap.auto_promote_first_user && !bootstrap.seeds_admin() {
+            warnings.push(
+                "bootstrap.auto_promote_first_user: the first user to register becomes sysadmin, from another machine \
+                 with the setup code; prefer bootstrap.default_admin"
+                    .into(),
+            );
+        } else if !bootstrap.seeds_admin() {
+            warnings.push(
+                "bootstrap: registering makes no user sysadmin, since production promotes the first user only where \
+                 bootstrap.auto_promote_first_user is set; use bootstrap.default_admin, or `okt admin promote`"
                     .into(),
             );
         }
     }
-    notes
+    warnings
 }
 
 fn secrets(config: &Config, found: &mut Breaches) {
@@ -79,9 +102,10 @@ fn secrets(config: &Config, found: &mut Breaches) {
     }
     if config.mode.is_production() {
         let message = if auth.jwt_secret.is_empty() {
-            "must be set in production mode, here or as AUTH_JWTSECRET, to at least 32 random bytes"
+            "must be set in production mode, here or as AUTH_JWTSECRET, to at least 32 random bytes; \
+             `openssl rand -base64 32` makes some"
         } else if looks_copied(&auth.jwt_secret) {
-            "looks like a placeholder; production mode needs random bytes"
+            "looks like a placeholder; production mode needs random bytes, such as `openssl rand -base64 32` makes"
         } else {
             return;
         };

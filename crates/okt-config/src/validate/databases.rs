@@ -16,7 +16,10 @@ pub(super) fn rules(config: &Config, is_file: &dyn Fn(&FilePath) -> bool, found:
                 found.at(&url, message);
             }
         } else if name == Database::DEFAULT {
-            found.at(&url, "must be set: every other database may fall back on it");
+            found.at(
+                &url,
+                "must be set, here or as SVC__DATABASES__DEFAULT__URL: postgres://user:password@host:5432/database",
+            );
         }
         certificate(name, database, is_file, found);
     }
@@ -45,7 +48,7 @@ pub(super) fn rules(config: &Config, is_file: &dyn Fn(&FilePath) -> bool, found:
 }
 
 /// A database on another machine may well stand in a private network, so plain text is said and not refused.
-pub(super) fn notes(config: &Config) -> Vec<String> {
+pub(super) fn warnings(config: &Config) -> Vec<String> {
     if !config.mode.is_production() {
         return Vec::new();
     }

@@ -2,18 +2,36 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::path::Path as FilePath;
 
 use okt_model::{EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL};
 
-use super::{Breaches, no_such};
+use super::{Breaches, is_loopback, no_such};
 use crate::secret::Secret;
-use crate::sections::{AuthMode, Config, Retry, StorageBackend, WebSearchKind};
+use crate::sections::{
+    AiProvider, AuthMode, Config, DedupPolicy, EMBEDDING, FACT_EXTRACTION, JUDGE, Retry, StorageBackend,
+    WebSearchKind,
+};
 
-const FACT_EXTRACTION: &str = "providers.decomposition.fact_extraction.model";
-const EMBEDDING: &str = "providers.embedding.model";
-
-pub(super) fn rules(config: &Config, found: &mut Breaches) {
+pub(super) fn rules(config: &Config, is_file: &dyn Fn(&FilePath) -> bool, found: &mut Breaches) {
     let providers = &config.providers;
+
+    if let Some(library) = providers.parsing.pdfium.as_deref().filter(|library| !is_file(library)) {
+        found.at("providers.parsing.pdfium", format!("there is no file {}", library.display()));
+    }
+
+    if let Some(program) = providers.parsing.tesseract.as_deref().filter(|program| !is_file(program)) {
+        found.at("providers.parsing.tesseract", format!("there is no file {}", program.display()));
+    }
+
+    if let Some(folder) = &providers.embedding.path {
+        for name in ["config.json", "tokenizer.json", "model.safetensors"] {
+            let file = folder.join(name);
+            if !is_file(&file) {
+                found.at("providers.embedding.path", format!("there is no file {}", file.display()));
+            }
+        }
+    }
 
     let web = &providers.search.web;
     if web.kind == WebSearchKind::Searxng && web.base_url.is_none() {
@@ -111,7 +129,7 @@ fn models(config: &Config, found: &mut Breaches) {
     for (index, model) in providers.ai.models.iter().enumerate() {
         let taken = match model.id.as_str() {
             EXTRACTIVE_MODEL => Some("is no model but our own rules"),
-            EMBEDDING_MODEL => Some("is our own model, which nobody else serves"),
+            EMBEDDING_MODEL => Some("is a built-in model, which no provider serves"),
             _ => None,
         };
         if let Some(why) = taken {
@@ -122,29 +140,37 @@ fn models(config: &Config, found: &mut Breaches) {
         }
     }
 
-    let decomposition = &providers.decomposition;
-    for (key, model) in [
-        (FACT_EXTRACTION, &decomposition.fact_extraction.model),
-        ("providers.decomposition.image_extraction.model", &decomposition.image_extraction.model),
-        ("providers.decomposition.concept_extraction.model", &decomposition.concept_extraction.model),
-        (EMBEDDING, &providers.embedding.model),
-        ("providers.reports.posture.model", &providers.reports.posture.model),
-        ("providers.summarization.model", &providers.summarization.model),
-        ("providers.refinement.model", &providers.refinement.model),
-        ("providers.synthesis.model", &providers.synthesis.model),
-    ] {
-        // Those that need nobody else, where there is one.
-        if matches!((key, model.as_str()), (FACT_EXTRACTION, EXTRACTIVE_MODEL) | (EMBEDDING, EMBEDDING_MODEL))
-        {
+    let embedding = &providers.embedding;
+    for (key, model) in config.named_models() {
+        if key == EMBEDDING && embedding.path.is_some() {
+            if model.is_empty() || model == EMBEDDING_MODEL || known.contains(model) {
+                let message = "must be a name that no other model has, for the one in the folder";
+                found.between(EMBEDDING, &["providers.embedding.path"], message);
+            }
             continue;
         }
-        if !model.is_empty() && !known.contains(model.as_str()) {
+        // Those that need nobody else, where there is one.
+        if matches!((key, model), (FACT_EXTRACTION, EXTRACTIVE_MODEL) | (EMBEDDING, EMBEDDING_MODEL)) {
+            continue;
+        }
+        if !model.is_empty() && !known.contains(model) {
             let message = no_such("model in providers.ai.models", model, known.iter().copied());
             found.between(key, &["providers.ai.models"], message);
         }
     }
 
-    let embedding = &providers.embedding;
+    if providers.dedup.policy == DedupPolicy::Judge && providers.dedup.judge_model.is_empty() {
+        let message = "must name a model of providers.ai.models, which policy = \"judge\" asks";
+        found.between(JUDGE, &["providers.dedup.policy"], message);
+    }
+
+    for language in &embedding.languages {
+        if language.len() != 2 || !language.bytes().all(|b| b.is_ascii_lowercase()) {
+            let message =
+                format!("{language:?} is no ISO 639-1 code; name languages by two letters, such as \"de\"");
+            found.at("providers.embedding.languages", message);
+        }
+    }
     if embedding.model == EMBEDDING_MODEL && embedding.dimensions != EMBEDDING_DIMENSIONS {
         found.between(
             "providers.embedding.dimensions",
@@ -152,4 +178,39 @@ fn models(config: &Config, found: &mut Breaches) {
             format!("must be {EMBEDDING_DIMENSIONS} for {EMBEDDING_MODEL}"),
         );
     }
+}
+
+/// Models in use that nobody can be asked for. A server on this machine may well want no key.
+pub(super) fn warnings(config: &Config) -> Vec<String> {
+    let ai = &config.providers.ai;
+    let mut warnings = Vec::new();
+    for (used, model) in config.models_in_use() {
+        let (endpoint, settings, key, address) = match model.provider {
+            AiProvider::Gateway => {
+                (&ai.gateway, "gateway", "LLM_GATEWAY_API_KEY", "SVC__PROVIDERS__AI__GATEWAY__BASE_URL")
+            }
+            AiProvider::Cloud => {
+                (&ai.cloud, "cloud", "LLM_CLOUD_API_KEY", "SVC__PROVIDERS__AI__CLOUD__BASE_URL")
+            }
+            AiProvider::Local => {
+                (&ai.local, "local", "SVC__PROVIDERS__AI__LOCAL__API_KEY", "LLM_LOCAL_BASE_URL")
+            }
+        };
+        let id = &model.id;
+        match &endpoint.base_url {
+            None => warnings.push(format!(
+                "providers.ai.{settings}.base_url: is empty, so {id} ({used}) can't be asked; set {address}"
+            )),
+            Some(url) if endpoint.api_key.is_empty() && model.provider != AiProvider::Local => {
+                let host = url.host_str().unwrap_or_default();
+                if !is_loopback(host) {
+                    warnings.push(format!(
+                        "providers.ai.{settings}.api_key: is empty, and {host} wants a key for {id} ({used}); set {key}"
+                    ));
+                }
+            }
+            Some(_) => {}
+        }
+    }
+    warnings
 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 #[derive(Debug, Default)]
 pub struct Lists(HashMap<&'static str, HashSet<String>>);
 
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 18] = [
     ("en", include_str!("../../words/en.txt")),
     ("de", include_str!("../../words/de.txt")),
     ("fr", include_str!("../../words/fr.txt")),
@@ -18,6 +18,14 @@ const FILES: [(&str, &str); 10] = [
     ("ru", include_str!("../../words/ru.txt")),
     ("zh", include_str!("../../words/zh.txt")),
     ("ja", include_str!("../../words/ja.txt")),
+    ("ar", include_str!("../../words/ar.txt")),
+    ("fa", include_str!("../../words/fa.txt")),
+    ("hi", include_str!("../../words/hi.txt")),
+    ("he", include_str!("../../words/he.txt")),
+    ("ko", include_str!("../../words/ko.txt")),
+    ("pl", include_str!("../../words/pl.txt")),
+    ("tr", include_str!("../../words/tr.txt")),
+    ("sv", include_str!("../../words/sv.txt")),
 ];
 
 static LANGUAGES: LazyLock<HashMap<&str, Lists>> =
@@ -31,12 +39,25 @@ static NONE: LazyLock<Lists> = LazyLock::new(Lists::default);
 impl Lists {
     /// Those of `en-GB` are those of `en`.
     pub fn of(language: &str) -> &'static Self {
+        Self::find(language).unwrap_or(&NONE)
+    }
+
+    pub fn find(language: &str) -> Option<&'static Self> {
         let code = language.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
-        LANGUAGES.get(code.as_str()).unwrap_or(&NONE)
+        LANGUAGES.get(code.as_str())
+    }
+
+    /// The languages that there are lists of.
+    pub fn languages() -> String {
+        FILES.map(|(language, _)| language).join(", ")
     }
 
     pub fn has(&self, kind: &str, word: &str) -> bool {
         self.0.get(kind).is_some_and(|words| words.contains(word))
+    }
+
+    pub fn lists_anything(&self) -> bool {
+        !self.0.is_empty()
     }
 
     pub fn lists(&self, kind: &str) -> bool {
@@ -70,8 +91,9 @@ mod tests {
 
     /// Every kind that somebody looks for.
     const KINDS: &str = "openers opening_phrases persons pointing pointing_phrases days subjects lead_ins links articles vague \
-                         of stubs numbers quantifiers possessives trailing imperatives past verbs starts holds boilerplate notices labels endings \
-                         abbreviations";
+                         of stubs numbers quantifiers trailing imperatives past verbs starts holds boilerplate notices labels endings \
+                         abbreviations function calendar anaphors kind_anaphors credits offers verb_endings noun_marks speech \
+                         before_that times degrees which_one ranks known fields modals inside moves clauses continues roles persons_only relatives papers needs heads auxiliaries saying idioms";
 
     #[test]
     fn every_list_is_looked_for_and_every_word_can_be_met() {

@@ -6,6 +6,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
+use sentences::{LEFT_OUT, OTHER_LANGUAGES};
+
+mod sentences;
 
 /// Sentences, one space apart, with their offsets.
 fn kept(sentences: &[String]) -> (String, Vec<(i32, i32)>) {
@@ -22,7 +25,12 @@ fn kept(sentences: &[String]) -> (String, Vec<(i32, i32)>) {
 
 fn taken(sentence: &str, language: Option<&str>) -> bool {
     let (text, offsets) = kept(&[sentence.to_owned()]);
-    !extract(&Text::new(&text, &offsets), language).is_empty()
+    !extract(&Text::new(&text, &offsets), language).facts.is_empty()
+}
+
+fn reason(sentence: &str, language: &str) -> Option<Reason> {
+    let (text, offsets) = kept(&[sentence.to_owned()]);
+    reasons(&Text::new(&text, &offsets), Some(language)).remove(0)
 }
 
 /// What the parser made of a document: its language and its sentences.
@@ -39,7 +47,7 @@ fn document(name: &str) -> (String, Vec<String>) {
 fn marked(name: &str) -> String {
     let (language, sentences) = document(name);
     let (text, offsets) = kept(&sentences);
-    let facts = extract(&Text::new(&text, &offsets), Some(&language));
+    let facts = extract(&Text::new(&text, &offsets), Some(&language)).facts;
     let cited: Vec<i32> = facts.iter().flat_map(|fact| fact.sentences.clone()).collect();
     let mark = |no: usize| if cited.contains(&i32::try_from(no).unwrap()) { '+' } else { '-' };
     let lines = sentences.iter().enumerate().map(|(no, sentence)| format!("{} {sentence}", mark(no)));
@@ -67,184 +75,74 @@ fn what_is_taken_from_articles_stands_on_its_own() {
 
 #[test]
 fn english_sentences_that_stand_on_their_own_are_taken() {
-    for sentence in [
+    let wrong: Vec<_> = [
         "The grey heron of Lake Ulm nests on three islands.",
         "Marie Curie won the Nobel Prize twice, and she was born in Warsaw.",
         "“Macbeth” is a play by William Shakespeare.",
         "In 1998 the city of Halden closed its harbour.",
         "There are four chambers in the human heart.",
-        "The effect of caffeine on sleep depends on the dose.",
+        "The effect of caffeine on sleep depends on age.",
         "While lions live in prides, tigers are solitary animals.",
         "Dr. H. Aalto of the U.S. Navy measured oxygen in 1987.",
         "The heart pumps blood through the vessels of the body.",
         "The Lower Mill Railway was opened in 1887.",
         "United States exports rose by 4 percent in 2019.",
+        "The US exported more steel than Norway in 2019.",
+        "Charles I was king of England until 1649.",
         "Water is a molecule (H2O) that has two hydrogen atoms.",
         "48 plots in six drained bogs were measured between 2011 and 2019.",
         "Metals such as copper conduct electricity well.",
         "The Declaration of Independence was adopted on Thursday, 4 July 1776.",
-    ] {
-        assert!(taken(sentence, Some("en-US")), "{sentence}");
-        assert!(taken(sentence, None), "{sentence}");
-    }
+        "A black hole bends the light that passes in its way.",
+        "Founded by Jo Lund, Halden Ferries has two ships.",
+        "While Halden Ferries has two ships, it carries no cars.",
+        "During her first year in Paris, Marie Curie lived in an attic.",
+        "According to the SEC, Halden Ferries was a fraud from the start.",
+        "Former Halden mayor Ana Ruiz wrote three books about herons.",
+        "In the complaint, Halden Ferries argues that Ulm Lines copied two ships.",
+        "Ulm Lines, which put millions into Halden Ferries, says that the start-up will grow.",
+        "Isaac Newton explained the tides by gravitation in 1687.",
+        "Norway has fewer people than Sweden does.",
+        "Jo Lund used two ships of Halden Ferries in 1998.",
+        "Salt lengthens the life of copper cables.",
+        "Ana Ruiz co-founded Halden Ferries with Jo Lund.",
+        "The Halden Slim squeezes a large motor into a small hull.",
+        "Jo Lund of Halden and Ana Ruiz of Ulm both pleaded guilty in 2021.",
+        "Halden Ferries opened another harbour in Norway.",
+        "Boats that fall under the rules of Halden pay no tax.",
+        "Mar-a-Lago is a club of Donald Trump in Florida.",
+        "Jo Lund, who builds ships in Ulm, said he was surprised by Halden Ferries.",
+        "The case, filed by Halden Ferries, argues that Ulm Lines copied two ships.",
+        "The EU’s objections concern ferries of Norway.",
+        "Ana Ruiz took the stand in Halden.",
+        "WIRED is the only magazine of Halden.",
+        "The lead-up to the Halden vote lasted three years.",
+        "The first four ferries of Halden Lines were built in Ulm.",
+    ]
+    .into_iter()
+    .filter_map(|sentence| Some((sentence, reason(sentence, "en-US")?)))
+    .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
-fn english_sentences_that_lean_on_something_are_left() {
-    for sentence in [
-        // Too short, too long, no end.
-        "Birds can fly.",
-        &format!("Birds {}fly.", "can and do ".repeat(30)),
-        "Mitochondria are the powerhouse of the cell",
-        "The cell has several kinds of organelles:",
-        "The cell has mitochondria, ribosomes and…",
-        "The cell has mitochondria, ribosomes and...",
-        // Not a statement.
-        "Does the heart have four chambers in it?",
-        "What a wonderful thing the heart is!",
-        "Pull the fabric over the orange carefully.",
-        "Fry the onion in olive oil over low heat.",
-        "Built in 1911, with a roof that opens.",
-        "A darning needle, size 14 or so.",
-        "One of the boats at the east pier.",
-        // Leans on what was before.
-        "This process requires oxygen and releases energy.",
-        "These birds nest on three islands in the lake.",
-        "They nest on three islands of Lake Ulm.",
-        "He moved to Paris after the war ended.",
-        "However, herons do not migrate in the winter.",
-        "In contrast, tigers are solitary for most of life.",
-        "For example, copper conducts electricity quite well.",
-        "Therefore, copper is used in most cables.",
-        "Such metals conduct electricity better than glass does.",
-        "The latter is used in most cables of houses.",
-        "The effect was lost at about 31 degrees.",
-        "The authors found that herons do not migrate.",
-        "Each carries 60 passengers and four crew members.",
-        "Both are found in the rivers of Europe.",
-        "Within three, eelgrass had been seen at five stations.",
-        // An open subject.
-        "The line closed on the last day of 1936.",
-        "About a third of their customers come by car.",
-        "After the war he moved to Paris with Anna.",
-        "In 1998 it was closed by the city council.",
-        "The director said it would fail within weeks.",
-        // Points outside.
-        "We measured the height of the surface in 2011.",
-        "Copper can be found in your own kitchen.",
-        "The council voted on Tuesday night to close the bridge.",
-        "The rate of unemployment rose again last year.",
-        "About 340 herons live and nest there.",
-        "A single cause is what the harbour does not offer one.",
-        // Captions, notices, calls.
-        "Figure 3 shows the number of passages per evening.",
-        "As shown above, copper conducts electricity very well.",
-        "See Figure 3 for the number of passages.",
-        "Photo: the bridge at low tide in March.",
-        "Copyright 2024 The Example Press of Halden Limited.",
-        "The Example Press has all rights reserved in Europe.",
-        "Click here to find more articles about herons.",
-        "The site uses cookies to make visits better.",
-        "Members may sign up for the weekly newsletter.",
-        // Broken or no prose.
-        "The heron (Ardea cinerea is a bird of lakes.",
-        "The heron is a \"bird of lakes and rivers.",
-        "THE HERON IS A BIRD OF LAKES AND RIVERS.",
-        "12.5 13.7 14.9 22.1 7 and 33.4 are 44.",
-        "Data are at https://data.example/a/very/long/path/to/a/file.csv.",
-        "Ito, K. and Brown, J. wrote Slime and Time.",
-        "Trials were held in arenas of 1.5 m. Arena four was left empty.",
-        "- The heron is a bird of lakes and rivers.",
-        "3. The heron is a bird of lakes and rivers.",
-        "2 The heron is a bird of lakes and rivers.",
-        "(The heron is a bird of lakes and rivers.)",
-        "is a bird that lives in lakes and rivers.",
-        "Conclusion: the heron is a bird of lakes and rivers.",
-        "“The bridge was built for the traffic of 1931.”",
-    ] {
-        assert!(!taken(sentence, Some("en")), "{sentence}");
-    }
+fn english_sentences_that_lean_on_something_are_left_for_a_reason() {
+    let too_long = format!("Birds {}fly.", "can and do ".repeat(30));
+    assert_eq!(reason(&too_long, "en"), Some(Reason::NotASentence));
+    let wrong: Vec<_> = LEFT_OUT
+        .iter()
+        .flat_map(|(wanted, sentences)| sentences.iter().map(move |sentence| (*wanted, *sentence)))
+        .filter_map(|(wanted, sentence)| {
+            let given = reason(sentence, "en");
+            (given != Some(wanted)).then(|| format!("{wanted:?}, not {given:?}: {sentence}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn other_languages_have_their_own_words() {
-    for (language, alone, leaning) in [
-        (
-            "de",
-            [
-                "Berlin ist die Hauptstadt der Bundesrepublik Deutschland.",
-                "Am 3. Mai 1998 wurde die Brücke in Köln gesperrt.",
-            ],
-            [
-                "Das ist die Hauptstadt der Bundesrepublik Deutschland.",
-                "Dabei wurde die alte Brücke in Köln gesperrt.",
-            ],
-        ),
-        (
-            "fr",
-            ["En 1998, la ville de Lyon a fermé le port.", "Le premier roi de France fut couronné à Reims."],
-            ["Cette ville a fermé le port en 1998.", "En 1998, elle a fermé le port de Lyon."],
-        ),
-        (
-            "es",
-            [
-                "La ciudad de Sevilla tiene cuatro puentes sobre el río.",
-                "Madrid es la capital de España desde 1561.",
-            ],
-            [
-                "Es la capital de España desde el año 1561.",
-                "Sin embargo, Madrid tiene más de tres millones de habitantes.",
-            ],
-        ),
-        (
-            "it",
-            [
-                "Gli aironi del lago di Garda nidificano su tre isole.",
-                "Roma è la capitale della Repubblica Italiana.",
-            ],
-            [
-                "Fu la capitale della Repubblica Italiana nel 1946.",
-                "Questo lago ha tre isole e molti aironi.",
-            ],
-        ),
-        (
-            "pt",
-            [
-                "A cidade do Porto tem seis pontes sobre o rio Douro.",
-                "Nos Estados Unidos vivem mais de 300 milhões de pessoas.",
-            ],
-            [
-                "Foi a capital de Portugal durante muitos anos.",
-                "Além disso, o Porto tem seis pontes sobre o rio.",
-            ],
-        ),
-        (
-            "nl",
-            [
-                "Het Rijksmuseum in Amsterdam werd in 1885 geopend.",
-                "Amsterdam is de stad die in 1275 tolrecht kreeg.",
-            ],
-            ["Het is de hoofdstad van Nederland sinds 1814.", "Daarom werd het Rijksmuseum in 1885 geopend."],
-        ),
-        (
-            "ru",
-            [
-                "Москва является столицей Российской Федерации с 1918 года.",
-                "Пушкин родился в Москве в 1799 году.",
-            ],
-            ["Он родился в Москве в 1799 году.", "Поэтому Москва является столицей Российской Федерации."],
-        ),
-        (
-            "zh",
-            ["北京是中华人民共和国的首都。", "图书馆将在各馆安装自助借还机。"],
-            ["这是中华人民共和国的首都。", "他出生在北京的一个小村庄里。"],
-        ),
-        (
-            "ja",
-            ["東京は日本の首都である。", "富士山は日本で最も高い山です。"],
-            ["それは日本の首都である。", "しかし東京は日本の首都である。"],
-        ),
-    ] {
+    for (language, alone, leaning) in OTHER_LANGUAGES {
         for sentence in alone {
             assert!(taken(sentence, Some(language)), "{sentence}");
         }
@@ -252,8 +150,60 @@ fn other_languages_have_their_own_words() {
             assert!(!taken(sentence, Some(language)), "{sentence}");
         }
     }
-    assert!(taken("Warszawa jest stolicą Polski od końca XVI wieku.", Some("pl")));
+    for (language, alone, leaning) in [
+        (
+            "pl",
+            "Warszawa jest stolicą Polski od końca XVI wieku.",
+            "Ona jest stolicą Polski od końca XVI wieku.",
+        ),
+        ("ar", "يبلغ طول نهر النيل نحو 6650 كيلومترا.", "وهو أكبر سد في البلاد منذ 1970 عاما."),
+        ("hi", "गंगा भारत की सबसे लंबी नदी है।", "यह भारत की सबसे लंबी नदी है।"),
+        ("ko", "부산은 대한민국에서 두 번째로 큰 도시이다.", "이곳은 대한민국에서 두 번째로 큰 도시이다."),
+        ("sv", "Stockholm är huvudstad i Sverige sedan 1634.", "Den är huvudstad i Sverige sedan 1634."),
+        (
+            "tr",
+            "Ankara 1923 yılında Türkiye'nin başkenti oldu.",
+            "Burası 1923 yılında Türkiye'nin başkenti oldu.",
+        ),
+        ("he", "ירושלים היא העיר הגדולה ביותר בישראל.", "היא העיר הגדולה ביותר בישראל כיום."),
+        ("fa", "تهران پایتخت کشور ایران از سال 1786 است.", "این شهر پایتخت کشور ایران از سال 1786 است."),
+        // Without lists, a name or a number speaks for a subject.
+        ("am", "አዲስ አበባ በ1886 ዓ.ም. ተቆረቆረች።", "ከተማዋ የአገሪቱ ዋና ከተማ ናት።"),
+        ("cs", "Praha je hlavním městem státu Česko.", "Město leží na obou březích velké řeky."),
+    ] {
+        assert_eq!(reason(alone, language), None, "{alone}");
+        assert!(reason(leaning, language).is_some(), "{leaning}");
+    }
+    assert_eq!(reason("Město leží na obou březích velké řeky.", "cs"), Some(Reason::NoLanguageRules));
     assert!(!taken("Czy Warszawa jest stolicą Polski od dawna?", Some("pl")));
+}
+
+#[test]
+fn what_leans_in_other_languages_is_left_for_a_reason() {
+    for (language, wanted, sentence) in [
+        ("de", Reason::Pronoun, "An seinen Ufern liegen drei alte Dörfer und ein Hafen."),
+        ("de", Reason::UnnamedSubject, "Die Brücke wurde im Jahr 1932 aus Stahl gebaut."),
+        ("de", Reason::RelativeTime, "Kürzlich wurde in Köln eine Brücke über den Rhein gesperrt."),
+        ("fr", Reason::Pronoun, "Un incendie y a tué douze personnes en 1998."),
+        ("fr", Reason::Pronoun, "La neige couvre son sommet pendant toute une année."),
+        ("fr", Reason::UnnamedSubject, "La ville a fermé le port en 1998."),
+        ("es", Reason::Connective, "Nació en Sevilla en el año 1561."),
+        ("es", Reason::Connective, "En 1998 ganó un premio muy importante en Madrid."),
+        ("es", Reason::UnnamedSubject, "La empresa cerró tres fábricas en Sevilla en 1998."),
+        ("it", Reason::Connective, "Pubblicò tre romanzi a Roma tra il 1920 e il 1930."),
+        ("pt", Reason::UnnamedSubject, "A cidade tem seis pontes sobre o rio Douro."),
+        ("pt", Reason::Connective, "Fundou três escolas no Porto em 1931."),
+        ("ja", Reason::UnnamedSubject, "日本で最も高い山として知られている。"),
+    ] {
+        assert_eq!(reason(sentence, language), Some(wanted), "{sentence}");
+    }
+    for (language, sentence) in [
+        ("de", "Am Rhein und an seinen Ufern liegen viele Burgen."),
+        ("fr", "Le mont Blanc attire à son sommet des milliers de grimpeurs."),
+        ("es", "En 1936 murió Federico García Lorca en Granada."),
+    ] {
+        assert_eq!(reason(sentence, language), None, "{sentence}");
+    }
 }
 
 #[test]
@@ -261,7 +211,7 @@ fn a_fact_is_word_for_word_and_cites_every_place_where_it_stands() {
     let sentences =
         ["Copper conducts electricity\n very  well.", "Yes.", "Copper conducts electricity very well."];
     let (text, offsets) = kept(&sentences.map(str::to_owned));
-    let facts = extract(&Text::new(&text, &offsets), None);
+    let facts = extract(&Text::new(&text, &offsets), None).facts;
     assert_eq!(facts.len(), 1);
     assert_eq!(facts[0].text, "Copper conducts electricity very well.");
     assert_eq!(facts[0].sentences, [0, 2]);
@@ -273,14 +223,14 @@ fn nothing_is_taken_from_below_the_references() {
     let fact = |no: usize| format!("Element number {no} conducts electricity very well.");
     let sentences = ["References".to_owned(), fact(1), fact(2), "7. References".to_owned(), fact(3)];
     let (text, offsets) = kept(&sentences);
-    let facts = extract(&Text::new(&text, &offsets), None);
+    let facts = extract(&Text::new(&text, &offsets), None).facts;
     let cited: Vec<_> = facts.iter().flat_map(|fact| fact.sentences.clone()).collect();
     assert_eq!(cited, [1, 2], "the first is an entry of the contents");
 }
 
 #[test]
 fn the_name_of_the_rules_is_pinned() {
-    assert_eq!(promptset_hash(), ContentHash(Sha256::digest("builtin-extractive-1").into()));
+    assert_eq!(promptset_hash(), ContentHash(Sha256::digest("builtin-extractive-1, rules 3").into()));
 }
 
 #[test]
@@ -289,5 +239,28 @@ fn hostile_sentences_are_weighed_in_no_time() {
         ["(".repeat(4_000), "a. ".repeat(1_300), "it ".repeat(1_300), "\u{301}".repeat(4_000), String::new()];
     let many: Vec<String> = (0..500).map(|no| sentences[no % sentences.len()].clone()).collect();
     let (text, offsets) = kept(&many);
-    assert!(extract(&Text::new(&text, &offsets), Some("en")).is_empty());
+    assert!(extract(&Text::new(&text, &offsets), Some("en")).facts.is_empty());
+}
+
+/// Whatever words come in whatever order, they are weighed without a panic.
+#[test]
+fn sentences_without_sense_are_weighed_too() {
+    const PARTS: &str = "the The a it It he said that That there There is was US I Halden HALDEN OLED 2019 7 s ’s , — : “ ” ( ) \
+                         one both same such as which who built by to in According Will May 9:04 Photo company roles first";
+    let parts: Vec<&str> = PARTS.split_whitespace().collect();
+    let mut state = 7_u64;
+    let mut next = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % bound
+    };
+    for language in ["en", "de", "fr", "es", "ja", "ka"] {
+        let sentences: Vec<String> = (0..3_000)
+            .map(|_| {
+                let words: Vec<&str> = (0..=next(12)).map(|_| parts[next(parts.len())]).collect();
+                words.join(if next(4) == 0 { "" } else { " " }) + "."
+            })
+            .collect();
+        let (text, offsets) = kept(&sentences);
+        assert_eq!(reasons(&Text::new(&text, &offsets), Some(language)).len(), sentences.len());
+    }
 }

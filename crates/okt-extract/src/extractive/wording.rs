@@ -1,182 +1,320 @@
 //! Whether the words of a sentence lean on what was said before.
 
-use unicode_normalization::UnicodeNormalization;
-
+use super::english::is_past;
 use super::lists::{ALL, Lists};
+use super::words::{Seen, Word, words};
+use crate::reason::Reason;
 
-/// A sentence as its words, in small letters.
+/// A sentence as its words, with what is known about them.
 pub struct Wording<'a> {
-    sentence: &'a str,
-    words: Vec<String>,
-    /// Whether it begins with a capital.
-    capitals: Vec<bool>,
-    /// Whether a comma, a dash or the like stands before the word.
-    paused: Vec<bool>,
+    pub sentence: &'a str,
+    pub words: Vec<Word>,
+    pub lists: &'a Lists,
+    pub seen: &'a Seen,
     /// All words with a space around each, so that phrases can be looked for.
     line: String,
 }
 
+/// A heading below which references, notes or thanks follow.
+pub fn is_ending(sentence: &str) -> bool {
+    let line = line(&words(sentence));
+    let heading = line.trim().trim_start_matches(|c: char| c.is_numeric() || c == ' ');
+    ALL.has("endings", heading)
+}
+
+/// `Figure 3`, at the start.
+pub fn is_label(sentence: &str) -> bool {
+    let words = words(sentence);
+    words.first().is_some_and(|word| ALL.has("labels", &word.text))
+        && words.get(1).is_some_and(Word::has_digit)
+}
+
+/// Who took a picture.
+pub fn is_credit(sentence: &str) -> bool {
+    holds(&line(&words(sentence)), &ALL, "credits")
+}
+
+fn line(words: &[Word]) -> String {
+    let words: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
+    format!(" {} ", words.join(" "))
+}
+
+/// Whether one of the phrases stands in a line.
+fn holds(line: &str, lists: &Lists, kind: &str) -> bool {
+    lists.phrases(kind).any(|phrase| {
+        let mut found = line.match_indices(phrase);
+        found.any(|(at, _)| line[..at].ends_with(' ') && line[at + phrase.len()..].starts_with(' '))
+    })
+}
+
 impl<'a> Wording<'a> {
-    pub fn of(sentence: &'a str) -> Self {
-        let (mut words, mut capitals, mut paused) = (Vec::<String>::new(), Vec::new(), Vec::new());
-        let (mut inside, mut pause) = (false, false);
-        for c in sentence.nfc() {
-            if !c.is_alphanumeric() {
-                inside = false;
-                pause |= matches!(c, ',' | ';' | ':' | '(' | '–' | '—' | '、' | '，');
-                continue;
-            }
-            if !inside {
-                words.push(String::new());
-                capitals.push(c.is_uppercase());
-                paused.push(std::mem::take(&mut pause));
-            }
-            inside = true;
-            if let Some(word) = words.last_mut() {
-                word.extend(c.to_lowercase());
-            }
-        }
-        let line = format!(" {} ", words.join(" "));
-        Self { sentence, words, capitals, paused, line }
-    }
-
-    /// A heading below which references, notes or thanks follow.
-    pub fn is_ending(&self) -> bool {
-        let heading = self.line.trim().trim_start_matches(|c: char| c.is_numeric() || c == ' ');
-        ALL.has("endings", heading)
-    }
-
-    /// `Figure 3`, at the start.
-    pub fn is_label(&self) -> bool {
-        ALL.has("labels", self.word(0)) && self.word(1).starts_with(char::is_numeric)
+    pub fn of(sentence: &'a str, lists: &'a Lists, seen: &'a Seen) -> Self {
+        let words = words(sentence);
+        let line = line(&words);
+        Self { sentence, words, lists, seen, line }
     }
 
     /// Whether nothing in it points out of it, as far as the lists know.
-    pub fn stands_alone(&self, lists: &Lists) -> bool {
-        !self.is_label()
-            && !self.is_notice()
-            && !self.leans_on_what_was_before(lists)
-            && !self.points_outside(lists)
-            && !self.has_open_subject(lists)
-            && !self.announces(lists)
-            && self.is_english_statement(lists)
+    pub fn check(&self) -> Result<(), Reason> {
+        let refuse = |refused: bool, reason: Reason| if refused { Err(reason) } else { Ok(()) };
+        refuse(self.is_notice(), Reason::Boilerplate)?;
+        refuse(!self.lists.lists_anything() && !self.carries_a_subject(), Reason::NoLanguageRules)?;
+        refuse(self.speaks_to_somebody(), Reason::FirstOrSecondPerson)?;
+        refuse(self.points_back(), Reason::Connective)?;
+        refuse(self.has_relative_time(), Reason::RelativeTime)?;
+        refuse(self.has_open_pronoun(), Reason::Pronoun)?;
+        refuse(self.has_unnamed_subject(), Reason::UnnamedSubject)?;
+        refuse(self.is_run_together(), Reason::RunTogether)?;
+        self.check_english()
     }
 
-    fn word(&self, at: usize) -> &str {
-        self.words.get(at).map_or("", String::as_str)
+    pub fn word(&self, at: usize) -> &str {
+        self.words.get(at).map_or("", |word| word.text.as_str())
+    }
+
+    /// The word before another; none before the first.
+    pub fn before(&self, at: usize) -> &str {
+        at.checked_sub(1).map_or("", |at| self.word(at))
+    }
+
+    /// Whether the word before another is in a list.
+    pub fn follows(&self, at: usize, kind: &str) -> bool {
+        self.lists.has(kind, self.before(at))
+    }
+
+    pub fn is(&self, at: usize, kind: &str) -> bool {
+        self.lists.has(kind, self.word(at))
+    }
+
+    pub fn holds(&self, kind: &str) -> bool {
+        holds(&self.line, self.lists, kind)
+    }
+
+    /// A word that holds sentences together and names nothing.
+    pub fn is_function_word(&self, at: usize) -> bool {
+        ["function", "openers", "persons", "links", "lead_ins", "articles", "quantifiers", "numbers"]
+            .iter()
+            .any(|kind| self.is(at, kind))
+    }
+
+    /// A capital that nothing but a name asks for. The first word of a sentence has one anyway, so there something else has
+    /// to speak for a name: a second capital, or how the word is written elsewhere in the text.
+    pub fn is_name(&self, at: usize) -> bool {
+        let Some(word) = self.words.get(at) else { return false };
+        if !word.capital || self.is(at, "calendar") || (!word.shouted && self.is_function_word(at)) {
+            return false;
+        }
+        if at > 0 && !word.begins {
+            return true;
+        }
+        let next = self.words.get(at + 1).is_some_and(|next| next.capital && !next.begins);
+        let shouted = word.shouted || word.has_digit();
+        shouted || (next && !self.is_function_word(at + 1)) || self.seen.is_name(&word.text)
+    }
+
+    /// How many names stand before a word; `New York` is one.
+    pub fn names_before(&self, at: usize) -> usize {
+        let begins =
+            |at: &usize| self.is_name(*at) && !(*at > 0 && self.is_name(at - 1) && !self.words[*at].paused);
+        (0..at).filter(begins).count()
+    }
+
+    pub fn has_year(&self) -> bool {
+        self.words.iter().any(Word::is_year)
     }
 
     fn is_notice(&self) -> bool {
-        ALL.has("notices", self.word(0)) || self.holds(&ALL, "boilerplate")
+        ALL.has("notices", self.word(0))
+            || holds(&self.line, &ALL, "boilerplate")
+            || self.holds("offers")
+            || self.sentence.contains("% off")
     }
 
-    fn begins_with(&self, lists: &Lists, kind: &str) -> bool {
-        lists.phrases(kind).any(|phrase| {
+    fn begins_with(&self, kind: &str) -> bool {
+        self.lists.phrases(kind).any(|phrase| {
             let rest = self.line[1..].strip_prefix(phrase);
             rest.is_some_and(|rest| rest.starts_with(' '))
         })
     }
 
-    fn holds(&self, lists: &Lists, kind: &str) -> bool {
-        lists.phrases(kind).any(|phrase| {
-            let mut found = self.line.match_indices(phrase);
-            found.any(|(at, _)| {
-                self.line[..at].ends_with(' ') && self.line[at + phrase.len()..].starts_with(' ')
-            })
+    /// For a language without lists: a name beyond the first word, or a number, which most scripts show.
+    fn carries_a_subject(&self) -> bool {
+        (1..self.words.len()).any(|at| self.is_name(at)) || self.words.iter().any(Word::has_digit)
+    }
+
+    /// The first or the second person. `US` is none of them, nor is the king in `Charles I`.
+    fn speaks_to_somebody(&self) -> bool {
+        (0..self.words.len()).any(|at| {
+            let word = &self.words[at];
+            let after_name = at > 0 && self.words[at - 1].capital && !self.is_function_word(at - 1);
+            let is_numeral = word.text == "i" && after_name && !word.paused;
+            self.is(at, "persons") && !word.shouted && !is_numeral
         })
     }
 
     /// It begins with a pronoun, with a connective, or with `the effect` of something.
-    fn leans_on_what_was_before(&self, lists: &Lists) -> bool {
-        let known = |at: usize, kind: &str| lists.has(kind, self.word(at));
-        // `The effect of caffeine` and `the first king of France` say which.
-        let named = known(2, "of") || known(3, "of");
-        let vague = known(0, "articles") && known(1, "vague") && !named;
+    fn points_back(&self) -> bool {
         // `Within three, …`: three of what was said before.
         let is_number =
-            known(1, "numbers") || (self.word(1).len() < 4 && self.word(1).parse::<u16>().is_ok());
-        let bare_number = known(0, "lead_ins") && is_number && self.paused.get(2) == Some(&true);
-        known(0, "openers")
-            || vague
+            self.is(1, "numbers") || (self.word(1).len() < 4 && self.word(1).parse::<u16>().is_ok());
+        let bare_number =
+            self.is(0, "lead_ins") && is_number && self.words.get(2).is_some_and(|word| word.paused);
+        let opens = self.is(0, "openers") && !self.words[0].shouted;
+        // `Inside, every wall …`: inside of what was spoken of.
+        let bare_place = self.is(0, "lead_ins") && self.words.get(1).is_some_and(|word| word.paused);
+        opens
             || bare_number
-            || self.begins_with(lists, "opening_phrases")
-            || lists.phrases("starts").any(|start| self.sentence.starts_with(start))
+            || bare_place
+            || self.begins_with("opening_phrases")
+            || self.lists.phrases("starts").any(|start| self.sentence.starts_with(start))
+            || self.begins_with_verb()
     }
 
-    /// Somebody speaks, or of a day or place that only the reader of the whole knows.
-    fn points_outside(&self, lists: &Lists) -> bool {
-        let dated = self.words.iter().any(|word| word.len() == 4 && word.parse::<u16>().is_ok());
-        let points = |word: &String| {
-            lists.has("persons", word) || lists.has("pointing", word) || (!dated && lists.has("days", word))
+    /// `Nació en Sevilla.`: where a language drops its pronouns, the ending of a first word shows that one is missing.
+    fn begins_with_verb(&self) -> bool {
+        let is_verb = |at: usize| {
+            let word = self.word(at);
+            self.lists.phrases("verb_endings").any(|end| word.len() > end.len() + 1 && word.ends_with(end))
         };
-        let last = self.words.last().map_or("", String::as_str);
-        self.words.iter().any(points)
-            || lists.has("trailing", last)
-            || self.holds(lists, "pointing_phrases")
-            || lists.phrases("holds").any(|part| self.sentence.contains(part))
+        let dated = self.is(0, "lead_ins") && self.words.get(1).is_some_and(Word::has_digit);
+        let follows = |at: usize| self.words.get(at).is_some_and(|word| word.capital);
+        is_verb(0) || (dated && is_verb(2) && !follows(3))
     }
 
-    /// A pronoun takes up what the sentence has named only behind its subject, and after a link or a pause.
-    fn has_open_subject(&self, lists: &Lists) -> bool {
-        let led_in = lists.has("lead_ins", self.word(0));
-        (1..self.words.len()).filter(|at| lists.has("subjects", &self.words[*at])).any(|at| {
-            let linked = self.paused[at] || lists.has("links", &self.words[at - 1]);
-            led_in || !linked
+    /// A day, a month without its year, or a time or place that only the reader of the whole knows.
+    fn has_relative_time(&self) -> bool {
+        let dated = self.has_year();
+        let last = self.words.len().saturating_sub(1);
+        (0..self.words.len()).any(|at| {
+            // `Mar-a-Lago`
+            let tied = |at: usize| self.words.get(at).is_some_and(|word| word.tied && word.text != "s");
+            // `Black Friday`, `Monday Night Football`.
+            let beside = |at: usize| !self.words[at].paused;
+            let named =
+                at > 0 && ((self.is_name(at - 1) && beside(at)) || (self.is_name(at + 1) && beside(at + 1)));
+            self.is(at, "pointing")
+                || (!dated && !named && !tied(at + 1) && self.words[at].capital && self.is(at, "calendar"))
+                || (!dated && self.is(at, "days") && !named)
+        }) || self.is(last, "trailing")
+            || (!dated && self.tells_of_a_day())
+            || self.holds("pointing_phrases")
+            || self.lists.phrases("holds").any(|part| self.sentence.contains(part))
+    }
+
+    /// `Shares of X fell 2 per cent`: on which day?
+    fn tells_of_a_day(&self) -> bool {
+        let share = self.sentence.contains('%')
+            || self.words.iter().any(|word| matches!(&*word.text, "percent" | "cent" | "points"));
+        share && (0..self.words.len()).any(|at| self.is(at, "moves"))
+    }
+
+    /// A pronoun takes up what the sentence itself has named before it, or something else.
+    fn has_open_pronoun(&self) -> bool {
+        (0..self.words.len()).any(|at| {
+            if self.names_for(at) {
+                return self.is(at, "anaphors") && (self.may_mean_all(at) || self.is_another(at));
+            }
+            let linked = at > 0 && (self.words[at].paused || self.follows(at, "links"));
+            let open_subject = at > 0 && self.is(at, "subjects") && (self.is_led_in() || !linked);
+            let excused = (at > 2 && self.is_of_kind(at)) || self.is_named_behind(at);
+            open_subject || (self.is(at, "anaphors") && !excused)
         })
     }
 
-    /// `Three things keep water in place.`
-    fn announces(&self, lists: &Lists) -> bool {
-        lists.has("numbers", self.word(0)) && lists.has("stubs", self.word(1))
+    /// `Poyer researched it`: the one who does it is not the one to whom it is done.
+    fn is_another(&self, at: usize) -> bool {
+        let object = matches!(self.word(at), "it" | "him" | "them") && at > 1 && self.is_verb(at - 1);
+        let ends = at + 1 == self.words.len();
+        (object && ends)
+            || (object && at > 1 && self.word(at - 2) != "to" || ends && self.lists.lists("verbs"))
+                && self.names_before(at) < 2
     }
 
-    /// In English alone: it has a verb, is no request, and says whom and what it speaks of.
-    fn is_english_statement(&self, lists: &Lists) -> bool {
-        if !lists.lists("verbs") {
-            return true;
-        }
-        let is_verb = |at: usize| self.word(at - 1) != "to" && is_verb(self.word(at), lists);
-        let Some(verb) = (1..self.words.len()).find(|at| is_verb(*at)) else { return false };
-        let counts_nothing = lists.has("quantifiers", self.word(0)) && verb == 1;
-        let whose = self.words[..verb].iter().any(|word| lists.has("possessives", word));
-        let breaks_off = self.word(self.words.len() - 2) == "how";
-        let such = |at: usize| self.word(at) == "such" && self.word(at + 1) != "as";
-        let there = |at: usize| self.word(at) == "there" && !is_verb(at + 1);
-        !counts_nothing
-            && !whose
-            && !breaks_off
-            && !self.is_request(lists)
-            && !self.tells_on(verb, lists)
-            && !(0..self.words.len()).any(|at| such(at) || there(at))
+    /// Whether something before a pronoun may be what it stands for. What leads in to the subject is not: `According to
+    /// Robert Lacey, she …`; a clause of its own may be: `While Valve has …, it …`.
+    fn names_for(&self, at: usize) -> bool {
+        let subject = self.is(at, "subjects");
+        let pause = (1..=at).find(|at| self.words[*at].paused).unwrap_or(0);
+        let from = if subject && self.is_led_in() && !(self.is(0, "clauses") && self.names_early()) {
+            pause
+        } else {
+            0
+        };
+        let person = self.is(at, "persons_only");
+        (from..at).any(|at| self.is_name(at) && !(person && self.words[at].shouted))
     }
 
-    /// `Fry the onion …`, and what begins with a participle: `Built in 1911, …`
-    fn is_request(&self, lists: &Lists) -> bool {
+    /// `During her first year, Marie Curie …`
+    fn is_named_behind(&self, at: usize) -> bool {
+        let pause = (at + 1..self.words.len()).find(|at| self.words[*at].paused);
+        self.is_led_in() && !self.is(at, "subjects") && pause.is_some_and(|at| self.is_name(at))
+    }
+
+    /// A name stands where the subject of a first clause stands.
+    fn names_early(&self) -> bool {
+        (1..4).take_while(|at| !self.word(*at).ends_with("ing")).any(|at| self.is_name(at))
+    }
+
+    /// The subject is still to come.
+    pub fn is_led_in(&self) -> bool {
         let first = self.word(0);
-        let named = self.capitals.get(1) == Some(&true);
-        let has_object = matches!(self.word(1), "the" | "a" | "an" | "it" | "them" | "all" | "each");
-        lists.has("imperatives", first)
-            || (lists.has("verbs", first) && has_object)
-            || (is_past(first, lists) && !named)
+        let adverb =
+            self.is(1, "lead_ins") && matches!(first, "even" | "back" | "just" | "only" | "shortly" | "soon");
+        let participle = first.len() > 5 && first.ends_with("ing") || is_past(first, self.lists);
+        self.is(0, "lead_ins") || adverb || (self.lists.lists("verbs") && participle)
     }
 
-    /// `The line closed …`: what is told of the past is told of the line that was spoken of, while `The heart pumps …`
-    /// may be true of all.
-    fn tells_on(&self, verb: usize, lists: &Lists) -> bool {
-        let bare = self.capitals[1..verb].iter().all(|capital| !capital);
-        let has_digit = self.words[1..verb].iter().any(|word| word.contains(char::is_numeric));
-        self.word(0) == "the" && verb <= 4 && bare && !has_digit && is_past(self.word(verb), lists)
+    /// `X said it was a mistake`: not X was.
+    fn may_mean_all(&self, at: usize) -> bool {
+        self.word(at) == "it"
+            && self.follows(at, "speech")
+            && matches!(self.word(at + 1), "is" | "was" | "s" | "would")
     }
-}
 
-/// One of the list, in one of its regular forms, or a word with the ending of the past.
-fn is_verb(word: &str, lists: &Lists) -> bool {
-    let base = |end: &str, with: &str| {
-        word.strip_suffix(end).is_some_and(|stem| lists.has("verbs", &format!("{stem}{with}")))
-    };
-    base("", "") || base("s", "") || base("es", "") || base("ies", "y") || is_past(word, lists)
-}
+    /// `A black hole bends the light in its way`: said of all of a kind, so that the kind itself is named.
+    fn is_of_kind(&self, at: usize) -> bool {
+        let first = !self.is(0, "articles") && !self.is(0, "lead_ins");
+        let told = !self.lists.lists("verbs") || (1..at).any(|at| self.is_verb(at));
+        self.is(at, "kind_anaphors") && first && told
+    }
 
-fn is_past(word: &str, lists: &Lists) -> bool {
-    lists.has("past", word) || (word.len() > 4 && word.ends_with("ed"))
+    /// `The company`, `the two`: one of those words that name what was spoken of, without anything that says which.
+    fn has_unnamed_subject(&self) -> bool {
+        // `The effect of caffeine` and `the first king of France` say which.
+        let behind = self.words.get(2).is_some_and(|word| word.paused)
+            && self.lists.lists("verbs")
+            && self.is_named_behind_pause(0, 2);
+        let named = (2..5).any(|at| self.is(at, "of")) || behind;
+        // `The company Siemens` as well.
+        let vague = self.is(0, "articles") && self.is(1, "vague") && !named && !self.is_name(2);
+        // A mark without which a subject is left out.
+        let left_out = self.lists.lists("needs")
+            && !self.lists.phrases("needs").any(|mark| self.sentence.contains(mark));
+        vague || left_out
+    }
+
+    /// `How it works The feature lets …`, `The laggards Casino operator …`: a capital in the middle that begins something.
+    fn is_run_together(&self) -> bool {
+        let headed = self.words[0].shouted && ALL.has("heads", self.word(0));
+        if headed || !self.lists.lists("function") {
+            return headed;
+        }
+        (1..self.words.len()).any(|at| {
+            let (before, word) = (&self.words[at - 1], &self.words[at]);
+            let next_is_small = self
+                .words
+                .get(at + 1)
+                .is_some_and(|next| !next.capital && !next.tied && !next.paused && !next.has_digit());
+            let free = word.capital && !word.shouted && !word.begins && !word.paused && !word.tied;
+            let after_word = !before.has_digit() && before.text.len() > 1 && !before.capital;
+            let starts = ["openers", "lead_ins", "articles"].iter().any(|kind| self.is(at, kind));
+            let common = self.seen.is_common(&word.text) && !self.is_function_word(at - 1);
+            let headed = at == 2
+                && before.text.ends_with('s')
+                && self.is(0, "articles")
+                && !self.is_function_word(3)
+                && !self.is_verb(3);
+            free && after_word && next_is_small && (starts || common || headed)
+        })
+    }
 }

@@ -29,7 +29,7 @@ const HERONS: [&str; 5] = [
 fn read(answer: &str) -> Result<Extracted, Misfit> {
     let (text, offsets) = kept(&HERONS);
     let chunk = Chunk { no: 1, sentences: 1..5, context: 0..1 };
-    read_facts(answer, Some("Herons of 1788"), &Text::new(&text, &offsets), &chunk)
+    read_facts(answer, Some("Herons of 1788"), &Text::new(&text, &offsets), &chunk, Coarse::Refused)
 }
 
 fn ask(title: Option<&str>, sentences: &[&str], chunk: &Chunk) -> Question {

@@ -302,7 +302,7 @@ fn joined(text: &'static str) -> Vec<String> {
 }
 
 /// `kind: words`.
-fn entries(text: &'static str) -> Vec<(&'static str, String)> {
+pub fn entries(text: &'static str) -> Vec<(&'static str, String)> {
     let kinds = lines(text).filter(|line| !line.starts_with(' ')).filter_map(|line| line.split_once(": "));
     let bodies = joined(text);
     kinds

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use okt_ai::Unanswered;
 use okt_extract::{Extracted, Grounded};
 use okt_model::{
-    ChunkFailure, ContentHash, Error, Extraction, FactKind, ImageId, NewFact, SourceFailure, SourceStage,
-    Waiting,
+    BudgetOf, ChunkFailure, ContentHash, Error, Extraction, FactKind, ImageId, NewFact, NoFacts,
+    SourceFailure, SourceStage, Waiting,
 };
 
 use super::cited;
-use crate::asking::Unanswered;
 
 /// Failures that a source tells of one by one.
 const TOLD: usize = 20;
@@ -25,9 +25,9 @@ pub(super) enum Part {
 /// Why not everything was asked.
 #[derive(Debug)]
 pub(super) enum Stopped {
-    Pause { why: Waiting, delay: Duration },
-    Later(Error),
-    Hopeless { code: &'static str, message: String, retryable: bool },
+    Wait { why: Waiting, delay: Duration, budget: Option<BudgetOf> },
+    Retryable(Error),
+    Permanent { code: &'static str, message: String, retryable: bool },
 }
 
 #[derive(Debug, Default)]
@@ -45,6 +45,12 @@ pub(super) struct Findings {
 }
 
 impl Findings {
+    /// Parts that were asked about.
+    pub(super) fn answered(&self) -> u64 {
+        let unanswered = u32::try_from(self.unanswered.len()).unwrap_or(u32::MAX);
+        (self.chunks + self.images).saturating_sub(unanswered).into()
+    }
+
     /// `None` where it was not asked about because of what another part met.
     pub(super) fn take(&mut self, part: Part, model: &str, ended: Option<Result<Extracted, Unanswered>>) {
         match part {
@@ -53,33 +59,36 @@ impl Findings {
         }
         let Some(ended) = ended else { return self.unanswered.push(part) };
         match ended {
-            Ok(extracted) => {
-                for dropped in extracted.dropped {
-                    let count = u32::try_from(dropped.count).unwrap_or(u32::MAX);
-                    *self.dropped.entry(dropped.reason.as_str().to_owned()).or_default() += count;
-                }
-                self.take_facts(Some(part), model, extracted.facts);
-            }
-            Err(Unanswered::Useless { code, message }) => self.fail(part, code, &message),
-            Err(Unanswered::Later(error)) => {
+            Ok(extracted) => self.take_extracted(Some(part), model, extracted),
+            Err(Unanswered::Unusable { code, message }) => self.fail(part, code, &message),
+            Err(Unanswered::Retryable(error)) => {
                 self.unanswered.push(part);
-                self.stopped.get_or_insert(Stopped::Later(error));
+                self.stopped.get_or_insert(Stopped::Retryable(error));
             }
-            Err(Unanswered::Pause { why, delay }) => {
+            Err(Unanswered::Wait { why, delay, budget }) => {
                 self.unanswered.push(part);
                 // It comes back by itself, so nothing else needs to be done about it.
-                if !matches!(self.stopped, Some(Stopped::Hopeless { .. })) {
-                    self.stopped = Some(Stopped::Pause { why, delay });
+                if !matches!(self.stopped, Some(Stopped::Permanent { .. })) {
+                    self.stopped = Some(Stopped::Wait { why, delay, budget });
                 }
             }
-            Err(Unanswered::Hopeless { code, message, retryable }) => {
+            Err(Unanswered::Permanent { code, message, retryable }) => {
                 self.unanswered.push(part);
-                self.stopped = Some(Stopped::Hopeless { code, message, retryable });
+                self.stopped = Some(Stopped::Permanent { code, message, retryable });
             }
         }
     }
 
-    pub(super) fn take_facts(&mut self, part: Option<Part>, model: &str, facts: Vec<Grounded>) {
+    /// Facts, and what did not become one.
+    pub(super) fn take_extracted(&mut self, part: Option<Part>, model: &str, extracted: Extracted) {
+        for dropped in extracted.dropped {
+            let count = u32::try_from(dropped.count).unwrap_or(u32::MAX);
+            *self.dropped.entry(dropped.reason.as_str().to_owned()).or_default() += count;
+        }
+        self.take_facts(part, model, extracted.facts);
+    }
+
+    fn take_facts(&mut self, part: Option<Part>, model: &str, facts: Vec<Grounded>) {
         let (chunk, image) = match part {
             Some(Part::Chunk { no, .. }) => (i32::try_from(no).ok(), None),
             Some(Part::Image(id)) => (None, Some(id)),
@@ -146,6 +155,20 @@ impl Findings {
         let message =
             format!("{failed} of {all} parts gave no usable answer, the first because: {}", first.message);
         Some(SourceFailure::new(SourceStage::Decomposition, "chunks_failed", message, true))
+    }
+
+    /// Why there are no facts, where nothing failed.
+    pub(super) fn why_nothing(&self) -> NoFacts {
+        if self.chunks + self.images == 0 {
+            NoFacts::new("no_sentences", "There are no sentences in it, and no images that were looked at.")
+        } else if self.dropped.is_empty() {
+            NoFacts::new("nothing_found", "The model read all of it and found nothing that is a fact.")
+        } else {
+            NoFacts::new(
+                "nothing_grounded",
+                "The model named facts, but the text bears out none of them; `dropped` counts why.",
+            )
+        }
     }
 
     pub(super) fn extraction(&self, sentences: usize) -> Extraction {

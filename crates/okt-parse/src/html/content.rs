@@ -6,7 +6,7 @@
 
 use super::names::is_inline;
 use super::tree::{BODY, Id, Tree};
-use super::words::{FURNITURE, has_word};
+use super::words::{BOILERPLATE, LABELS, has_word};
 
 /// The part that counts, and for every node of the tree whether it goes.
 pub struct Content {
@@ -41,7 +41,7 @@ fn attempt(tree: &Tree, belief: Belief, forum: bool, all: &Sums) -> (Content, u3
         if dropped[tree.nodes[id].parent] {
             dropped[id] = true;
         } else if !dropped[id] && all.text[id] * 5 <= page * 2 {
-            dropped[id] = is_furniture(tree, id, belief, forum, all);
+            dropped[id] = is_boilerplate(tree, id, belief, forum, all);
         }
     }
     let sums = Sums::of(tree, &dropped);
@@ -165,7 +165,7 @@ fn hides(style: &str) -> bool {
 }
 
 /// Whether an element belongs to the site and not to the page.
-fn is_furniture(tree: &Tree, id: Id, belief: Belief, forum: bool, all: &Sums) -> bool {
+fn is_boilerplate(tree: &Tree, id: Id, belief: Belief, forum: bool, all: &Sums) -> bool {
     let node = &tree.nodes[id];
     if node.is_text() {
         return false;
@@ -174,6 +174,7 @@ fn is_furniture(tree: &Tree, id: Id, belief: Belief, forum: bool, all: &Sums) ->
         "nav" | "menu" | "dialog" | "button" | "form" | "fieldset" => return true,
         "footer" => return !named(tree, id, &["footnotes", "footnote", "references", "citation"]),
         "aside" => return !is_within_article(tree, id) || all.is_linky(id) || !named(tree, id, ASIDES),
+        "figcaption" => return all.text[id] <= CAPTION && !is_numbered(&tree.text_of(id)),
         "header" if !is_within_article(tree, id) => {
             return !tree.below(id).any(|below| &*tree.nodes[below].name == "h1");
         }
@@ -202,11 +203,30 @@ fn is_furniture(tree: &Tree, id: Id, belief: Belief, forum: bool, all: &Sums) ->
         return false;
     }
     let bad = |word: &str| {
-        FURNITURE.binary_search(&word).is_ok() && !(forum && matches!(word, "comment" | "comments"))
+        BOILERPLATE.binary_search(&word).is_ok() && !(forum && matches!(word, "comment" | "comments"))
     };
+    let small = |word: &str| LABELS.binary_search(&word).is_ok();
+    let label =
+        all.text[id] <= LABEL && !tree.below(id).any(|id| matches!(&*tree.nodes[id].name, "img" | "h1"));
     let marks =
         ["class", "id", "data-component", "data-testid"].into_iter().filter_map(|name| node.attribute(name));
-    marks.into_iter().any(|mark| has_word(mark, bad))
+    marks.into_iter().any(|mark| has_word(mark, bad) || (label && has_word(mark, small)))
+}
+
+/// Longer text is none of the short pieces that [`LABELS`] names.
+const LABEL: u32 = 250;
+
+/// A longer caption is the text of a gallery.
+const CAPTION: u32 = 400;
+
+/// Captions with numbers are referred to by the text and belong to it; others say what the picture shows.
+fn is_numbered(caption: &str) -> bool {
+    let mut words = caption.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    number(first)
+        || (first.chars().count() <= 12 && first.chars().next().is_some_and(char::is_alphabetic))
+            && words.next().is_some_and(|word| number(word) && word.len() <= 5)
 }
 
 fn is_within_article(tree: &Tree, id: Id) -> bool {

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::content::Content;
 use super::render::address;
-use super::tree::{Node, Tree};
+use super::tree::{Id, Node, Tree};
 use crate::{Image, ImageKind, Limits, clean};
 
 /// Smaller ones count visits or decorate lists.
@@ -48,12 +48,22 @@ pub fn find(tree: &Tree, content: &Content, base: Option<&Url>, limits: &Limits)
             url,
             width,
             height,
-            alt_text: node.attribute("alt").and_then(|alt| clean::line(alt, 1_000)),
+            alt_text: node
+                .attribute("alt")
+                .and_then(|alt| clean::line(alt, 1_000))
+                .or_else(|| caption(tree, id)),
             content_type,
             bytes,
         });
     }
     images
+}
+
+/// What stands below a picture says what it shows where nothing else does.
+fn caption(tree: &Tree, id: Id) -> Option<String> {
+    let figure = tree.above(id).take(6).find(|above| &*tree.nodes[*above].name == "figure")?;
+    let caption = tree.below(figure).find(|below| &*tree.nodes[*below].name == "figcaption")?;
+    clean::line(&tree.text_of(caption), 1_000)
 }
 
 type Source = (Option<String>, Option<String>, Vec<u8>);

@@ -10,6 +10,8 @@ pub struct Line {
     /// closed, if there is text in them.
     open: Vec<(&'static str, usize, usize)>,
     link: Option<(usize, usize)>,
+    /// Where the last link leads.
+    pub leads: Option<String>,
     in_links: usize,
     /// White space that counts if something follows.
     space: bool,
@@ -116,6 +118,7 @@ impl Line {
         let Some(inside) = self.markdown.get(start..) else { return };
         let trimmed = inside.trim_start();
         let (Some(address), false) = (address, trimmed.is_empty()) else { return };
+        self.leads = Some(address.to_owned());
         let label = trimmed.replace('\n', " ");
         let address: String = address
             .chars()

@@ -33,6 +33,7 @@ pub fn blocks(tree: &Tree, content: &Content, base: Option<&Url>) -> Vec<Block> 
         base,
         blocks: Vec::new(),
         line: Line::default(),
+        link: None,
         lists: Vec::new(),
         quote: 0,
     };
@@ -83,12 +84,18 @@ pub fn markdown(blocks: &[Block]) -> String {
     out
 }
 
+struct OpenLink {
+    address: Option<String>,
+}
+
 struct Render<'a> {
     tree: &'a Tree,
     content: &'a Content,
     base: Option<&'a Url>,
     blocks: Vec<Block>,
     line: Line,
+    /// The link that is open. Blocks within a link are links, each for itself.
+    link: Option<OpenLink>,
     /// For each open list the number of its next item, if it has numbers.
     lists: Vec<Option<u32>>,
     quote: usize,
@@ -166,9 +173,11 @@ impl Render<'_> {
             "code" | "kbd" | "samp" | "tt" => "`",
             "a" => {
                 let address = node.attribute("href").and_then(|href| address(href, self.base));
+                let outer = self.link.replace(OpenLink { address });
                 self.line.open_link();
                 self.children(id);
-                self.line.close_link(address.as_deref());
+                let own = std::mem::replace(&mut self.link, outer);
+                self.line.close_link(own.and_then(|link| link.address).as_deref());
                 return;
             }
             "q" => {
@@ -282,8 +291,13 @@ impl Render<'_> {
     }
 
     fn flush(&mut self, kind: Kind) {
-        let line = std::mem::take(&mut self.line);
+        let mut line = std::mem::take(&mut self.line);
+        if let Some(link) = &self.link {
+            line.close_link(link.address.as_deref());
+            self.line.open_link();
+        }
         let linky = line.is_linky();
+        let away = line.leads.as_deref().is_some_and(|leads| self.leads_away(leads));
         let (text, mut markdown) = line.finish();
         // Marks and ornaments alone say nothing.
         if !text.contains(char::is_alphanumeric) {
@@ -299,9 +313,16 @@ impl Render<'_> {
         if self.quote > 0 && kind == Kind::Paragraph {
             markdown = markdown.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
         }
-        // A heading may be a link to itself.
-        let linky = linky && !matches!(kind, Kind::Heading(_));
+        // A heading may be a link to its own page.
+        let linky = linky && (away || !matches!(kind, Kind::Heading(_)));
         self.blocks.push(Block { kind, text, markdown, linky });
+    }
+
+    /// Whether an address is another page's.
+    fn leads_away(&self, address: &str) -> bool {
+        let page =
+            |address: &str| address.split('#').next().unwrap_or_default().trim_end_matches('/').to_owned();
+        self.base.is_some_and(|base| page(base.as_str()) != page(address))
     }
 }
 

@@ -115,3 +115,79 @@ fn a_page_says_what_it_is() {
     assert_eq!((data.title.as_deref(), data.author.as_deref()), (Some("H"), Some("A, B")));
     assert_eq!((data.published_at.as_deref(), data.site_name.as_deref()), (Some("2023-01-02"), Some("P")));
 }
+
+/// A page with enough around its text to be one.
+fn article(before: &str, within: &str, after: &str) -> String {
+    let one = "The council of the small town met on Monday to talk about the bridge and about what it costs to mend it.";
+    let two =
+        "Nobody spoke against the plan, which had been drawn up in the spring and needs no new land at all.";
+    format!(
+        "<title>A bridge is mended</title><article>{before}<p>{one}</p>{within}<p>{two}</p>{after}</article>"
+    )
+}
+
+#[test]
+fn the_title_is_not_repeated_in_the_text() {
+    for headline in
+        ["<h1>A bridge is mended</h1>", "<h2>A Bridge is mended!</h2>", "<h1>A bridge is mended at last</h1>"]
+    {
+        let read = page(&article(headline, "", ""));
+        assert_eq!(read.title.as_deref().map(|title| title.starts_with("A bridge is mended")), Some(true));
+        assert!(read.text.starts_with("The council"), "{headline}: {}", read.text);
+        assert!(read.markdown.starts_with("The council"), "{headline}: {}", read.markdown);
+    }
+    let other = page(&article("<h2>What it will cost the town</h2>", "", ""));
+    assert!(other.text.starts_with("What it will cost"), "{}", other.text);
+    let alone = page("<title>A bridge is mended</title><h1>A bridge is mended</h1>");
+    assert_eq!(alone.text, "A bridge is mended");
+}
+
+#[test]
+fn dates_names_and_credits_around_the_text_are_none_of_it() {
+    let plain = page(&article("", "", "")).text;
+    for before in [
+        "<p>Published 4 March 2026, 10:15</p>",
+        "<p>12. Januar 2026</p>",
+        "<p>Ada Moss</p>",
+        "<p>Photo: Ben Ode / Press</p>",
+        "<div class=post-date>yesterday, in the evening</div>",
+    ] {
+        assert_eq!(page(&article(before, "", "")).text, plain, "{before}");
+    }
+    for after in [
+        "<p>Tags: bridges</p>",
+        "<h3>About the author</h3><p>Ada Moss has written about bridges for this paper since the year in which she left school, and likes them.</p>",
+        "<p>Share this</p>",
+        "<p>Follow us on the network of your choice for more news of bridges.</p>",
+    ] {
+        assert_eq!(page(&article("", "", after)).text, plain, "{after}");
+    }
+    // A date within a sentence is what the sentence is about.
+    let fact = "<p>On 4 March 2026 the first stone was laid by the mayor.</p>";
+    assert!(page(&article("", fact, "")).text.contains("first stone"));
+}
+
+#[test]
+fn links_that_lead_away_are_no_text_but_lists_are() {
+    let plain = page(&article("", "", "")).text;
+    for within in [
+        "<p>More on this:</p><ul><li><a href=/a>The bridge in old pictures</a><li><a href=/b>What a bridge costs</a></ul>",
+        "<div><a href=/a><h4>The bridge in old pictures</h4><p>See what it looked like.</p></a></div>",
+    ] {
+        assert_eq!(page(&article("", within, "")).text, plain, "{within}");
+    }
+    let list = "<ul><li>Steel from the <a href=/a>works</a> in the valley<li><a href=/b>Oak</a></ul>";
+    assert!(page(&article("", list, "")).text.contains("Oak"));
+}
+
+#[test]
+fn captions_stay_where_the_text_counts_them() {
+    let figure =
+        |caption: &str| format!("<figure><img src=/x.jpg><figcaption>{caption}</figcaption></figure>");
+    let news = page(&article("", &figure("The bridge on a fine day in June."), ""));
+    assert!(!news.text.contains("fine day"), "{}", news.text);
+    assert_eq!(news.images[0].alt_text.as_deref(), Some("The bridge on a fine day in June."));
+    for caption in ["Figure 2: Load on the pier.", "Abb. 3. Load on the pier.", "2.1 Load on the pier."] {
+        assert!(page(&article("", &figure(caption), "")).text.contains("Load on"), "{caption}");
+    }
+}

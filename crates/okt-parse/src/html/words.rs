@@ -35,8 +35,8 @@ pub fn has_word(mark: &str, such: impl Fn(&str) -> bool) -> bool {
     close(&mut word, true)
 }
 
-/// Words of classes and ids that name the furniture of a site. Sorted.
-pub const FURNITURE: &[&str] = &[
+/// Words of classes and ids that mark boilerplate: navigation, advertisements, comments and the like. Sorted.
+pub const BOILERPLATE: &[&str] = &[
     "ad",
     "adbox",
     "ads",
@@ -149,18 +149,52 @@ pub const FURNITURE: &[&str] = &[
     "widgets",
 ];
 
+/// Words of classes and ids that name short pieces beside the text: captions, credits, dates. Sorted.
+pub const LABELS: &[&str] = &[
+    "attribution",
+    "caption",
+    "captions",
+    "captiontext",
+    "categories",
+    "category",
+    "copyright",
+    "credit",
+    "credits",
+    "date",
+    "dates",
+    "datetime",
+    "entrymeta",
+    "eyebrow",
+    "imagecaption",
+    "keywords",
+    "kicker",
+    "lastupdated",
+    "legend",
+    "meta",
+    "photocredit",
+    "photographer",
+    "posted",
+    "pubdate",
+    "published",
+    "readtime",
+    "topics",
+    "updated",
+    "views",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_words_are_sorted() {
-        assert!(FURNITURE.is_sorted());
+        assert!(BOILERPLATE.is_sorted());
+        assert!(LABELS.is_sorted());
     }
 
     #[test]
     fn a_class_is_read_word_by_word() {
-        let bad = |word: &str| FURNITURE.binary_search(&word).is_ok();
+        let bad = |word: &str| BOILERPLATE.binary_search(&word).is_ok();
         for mark in ["sidebar", "post-comments", "relatedArticles", "x  Cookie_Notice", "site_nav"] {
             assert!(has_word(mark, bad), "{mark}");
         }

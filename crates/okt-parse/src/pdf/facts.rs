@@ -2,11 +2,15 @@
 
 use pdfium_render::prelude::{PdfDocument, PdfDocumentMetadataTagType as Tag};
 
+use super::flow::Flow;
+use super::record::Record;
+use super::{byline, dates};
 use crate::clean;
 
 pub struct Facts {
     pub title: Option<String>,
     pub author: Option<String>,
+    pub published_at: Option<String>,
     pub language: Option<String>,
     pub doi: Option<String>,
 }
@@ -14,17 +18,35 @@ pub struct Facts {
 /// A DOI of the paper itself stands at its beginning; those further down are of others.
 const DOI_WITHIN: usize = 3_000;
 
-pub fn read(file: &PdfDocument<'_>, text: &str) -> Facts {
+/// `bytes` are those of the file, for what is in them in plain words.
+pub fn read(file: &PdfDocument<'_>, bytes: &[u8], flow: &Flow) -> Facts {
+    let record = Record::of(bytes);
+    let text = &flow.text;
     let tag = |tag| file.metadata().get(tag).and_then(|tag| line(tag.value()));
-    let title = tag(Tag::Title).filter(|title| is_title(title));
-    let start = text.char_indices().nth(DOI_WITHIN).map_or(text, |(at, _)| &text[..at]);
+    let title = tag(Tag::Title).into_iter().chain(flow.title.clone()).find(|title| is_title(title));
+    let start = text.char_indices().nth(DOI_WITHIN).map_or(text.as_str(), |(at, _)| &text[..at]);
     let said = [tag(Tag::Subject), tag(Tag::Keywords), tag(Tag::Title)];
     Facts {
-        author: tag(Tag::Author),
+        author: author(flow, &record.creators, tag(Tag::Author)),
+        published_at: dates::published(&flow.first_page, &flow.below_title).or(record.published),
         language: file.catalog().get_language().ok().and_then(|said| language(&said)),
         doi: said.iter().flatten().find_map(|said| doi(said)).or_else(|| doi(start)),
         title,
     }
+}
+
+/// The page names all authors where the file often names one, or whose computer it was.
+fn author(flow: &Flow, creators: &[String], said: Option<String>) -> Option<String> {
+    let names = byline::names(&flow.below_title);
+    if !names.is_empty() {
+        return line(&names.join(", "));
+    }
+    let creators: Vec<_> =
+        creators.iter().filter(|name| byline::is_author(name)).map(String::as_str).collect();
+    if creators.len() > 1 {
+        return line(&creators.join(", "));
+    }
+    said.filter(|said| byline::is_author(said)).or_else(|| line(creators.first()?))
 }
 
 /// One line without control characters, of a length that a title or a name has.
@@ -37,6 +59,22 @@ fn line(value: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.chars().take(1_000).collect())
 }
 
+/// What is written large on first pages and is the title of none.
+const HEADINGS: [&str; 12] = [
+    "contents",
+    "table of contents",
+    "abstract",
+    "summary",
+    "introduction",
+    "inhalt",
+    "inhaltsverzeichnis",
+    "zusammenfassung",
+    "table des matières",
+    "résumé",
+    "índice",
+    "resumen",
+];
+
 /// Programs write the name of the file where the title belongs.
 fn is_title(title: &str) -> bool {
     let lower = title.to_lowercase();
@@ -44,6 +82,7 @@ fn is_title(title: &str) -> bool {
     title.chars().filter(|char| char.is_alphabetic()).count() > 2
         && !lower.starts_with("microsoft word - ")
         && !lower.starts_with("untitled")
+        && !HEADINGS.contains(&lower.trim_end_matches(['.', ':']))
         && !lower.starts_with("http")
         && !file.iter().any(|ending| lower.ends_with(ending))
 }

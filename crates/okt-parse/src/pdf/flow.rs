@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::layout::{self, Block, Line, median};
+use super::layout::{self, Blocks, Line, median};
 use super::page::{Area, Fragment, Page};
+use super::table;
 use crate::document::Rect;
 
 pub struct Flow {
@@ -11,6 +12,10 @@ pub struct Flow {
     pub markdown: String,
     /// The largest words of the first page, if they are larger than its text.
     pub title: Option<String>,
+    /// The paragraphs of the first page that follow the title.
+    pub below_title: Vec<String>,
+    /// The text of the first page, stamps in its margins included.
+    pub first_page: String,
     pub places: Places,
 }
 
@@ -25,12 +30,15 @@ struct Place {
     fragment: usize,
 }
 
+/// Names stand no further below a title than so many paragraphs.
+const BELOW: usize = 6;
+
 #[derive(Default)]
 struct Paragraph {
     /// Page and line, each line as the fragments that it has.
     lines: Vec<(usize, Vec<usize>)>,
     size: f32,
-    /// Out of the way of the text: a stamp in the margin.
+    /// Out of the way of the text: in the margin.
     aside: bool,
     row: bool,
 }
@@ -41,15 +49,13 @@ pub fn flow(pages: &[Page]) -> Flow {
     // Notes and captions that stand in the middle of a paragraph wait for its end.
     let mut waiting = Vec::new();
     for (index, page) in pages.iter().enumerate() {
-        let (upright, turned) = layout::blocks(&page.fragments);
+        let Blocks { text, margin, turned } = layout::blocks(&page.fragments);
         let mut found = Vec::new();
-        for block in upright {
-            divide(&page.fragments, index, block, &mut found);
+        for block in text {
+            divide(&page.fragments, index, &block, false, &mut found);
         }
-        for block in turned {
-            let from = found.len();
-            divide(&page.fragments, index, block, &mut found);
-            found[from..].iter_mut().for_each(|paragraph| paragraph.aside = true);
+        for block in margin.into_iter().chain(turned) {
+            divide(&page.fragments, index, &block, true, &mut found);
         }
         for paragraph in found {
             place(pages, body, paragraph, &mut paragraphs, &mut waiting);
@@ -59,18 +65,28 @@ pub fn flow(pages: &[Page]) -> Flow {
     let sizes = heading_sizes(pages, body, &paragraphs);
     let mut writer = Writer::new(pages);
     let mut title = None;
+    let mut below_title = Vec::new();
+    let mut first_page = String::new();
     for paragraph in &paragraphs {
         let level =
             sizes.iter().position(|size| (paragraph.size - size).abs() < 0.3).filter(|_| !paragraph.aside);
         let from = writer.text.len();
         writer.paragraph(pages, paragraph, level);
-        if level == Some(0) && title.is_none() && paragraph.lines.first().is_some_and(|(page, _)| *page == 0)
-        {
-            title = writer.text.get(from..).map(|text| text.trim().to_owned());
+        if paragraph.lines.first().is_none_or(|(page, _)| *page != 0) {
+            continue;
+        }
+        let text = writer.text.get(from..).unwrap_or_default().trim();
+        first_page.push_str(text);
+        first_page.push('\n');
+        if level == Some(0) && title.is_none() {
+            title = Some(text.to_owned());
+        } else if title.is_some() && level != Some(0) && below_title.len() < BELOW && !paragraph.aside {
+            below_title.push(text.to_owned());
         }
     }
     let title = title.filter(|title| (4..=300).contains(&title.chars().count()));
-    Flow { text: writer.text, markdown: writer.markdown, title, places: Places(writer.places) }
+    let places = Places(writer.places);
+    Flow { text: writer.text, markdown: writer.markdown, title, below_title, first_page, places }
 }
 
 /// The size that most of the text has.
@@ -108,22 +124,36 @@ fn heading_sizes(pages: &[Page], body: f32, paragraphs: &[Paragraph]) -> Vec<f32
 }
 
 /// Divides a block into paragraphs.
-fn divide(fragments: &[Fragment], page: usize, block: Block, into: &mut Vec<Paragraph>) {
+fn divide(fragments: &[Fragment], page: usize, block: &[Line], aside: bool, into: &mut Vec<Paragraph>) {
     let Some(area) = block.iter().map(|line| line.area).reduce(Area::with) else { return };
     let steps: Vec<_> = block.windows(2).map(|pair| pair[0].area.middle() - pair[1].area.middle()).collect();
-    let step = median(steps).unwrap_or(0.0);
-    let mut last: Option<Line> = None;
-    for line in block {
+    // Of a few lines, such as a title with its names, none says what is usual.
+    let step = if steps.len() < 3 { 0.0 } else { median(steps).unwrap_or(0.0) };
+    let mut last: Option<&Line> = None;
+    // The open paragraph is an entry of a numbered list.
+    let mut is_list = false;
+    let mut at = 0;
+    while let Some(line) = block.get(at) {
+        if let Some((lines, cells)) = table::table(fragments, &block[at..]).filter(|_| !aside) {
+            let cells = cells.into_iter().map(|cells| vec![(page, cells)]);
+            into.extend(cells.map(|lines| Paragraph { lines, size: line.size, aside, row: true }));
+            (at, last) = (at + lines, None);
+            continue;
+        }
         let is_first = into.last().is_some_and(|paragraph| paragraph.lines.len() == 1);
-        let fresh =
-            last.as_ref().is_none_or(|last| is_break(fragments, (area, step), (last, is_first), &line));
+        let fresh = last.is_none_or(|last| {
+            is_break(fragments, (area, step), (last, is_first), line)
+                || is_entry(fragments, line) && (is_list || last.area.x1 < area.x1 - 0.2 * area.width())
+                || aside && is_item(fragments, area, last, line)
+        });
         if fresh {
-            into.push(Paragraph { size: line.size, row: line.row, ..Paragraph::default() });
+            is_list = is_entry(fragments, line);
+            into.push(Paragraph { size: line.size, row: line.row, aside, ..Paragraph::default() });
         }
         if let Some(paragraph) = into.last_mut() {
             paragraph.lines.push((page, line.parts.clone()));
         }
-        last = Some(line);
+        (at, last) = (at + 1, Some(line));
     }
 }
 
@@ -136,11 +166,9 @@ fn is_break(
 ) -> bool {
     let ratio = next.size / last.size;
     let away = last.area.middle() - next.area.middle();
-    if last.row
-        || next.row
-        || !(0.88..1.13).contains(&ratio)
-        || away > 1.3 * step.clamp(last.size, 1.7 * last.size)
-    {
+    // A title in a block of smaller text has its own distance between lines.
+    let usual = if step < last.size { 1.2 * last.size } else { step.min(1.7 * last.size) };
+    if last.row || next.row || !(0.88..1.13).contains(&ratio) || away > 1.3 * usual {
         return true;
     }
     let first = next.parts.first().and_then(|&part| fragments[part].text.chars().next());
@@ -160,6 +188,23 @@ fn is_break(
     let further_in = indent > 0.8 * last.size && !(is_first && entry);
     let further_out = indent < -0.8 * last.size && !is_first;
     ended && (short || further_in || further_out)
+}
+
+/// Whether a line begins as those of a numbered list do: `4. `, `12) `, `(b) `.
+fn is_entry(fragments: &[Fragment], line: &Line) -> bool {
+    let mut words = line.parts.iter().flat_map(|&part| fragments[part].text.split(' '));
+    let (Some(first), Some(next)) = (words.next(), words.next()) else { return false };
+    let Some(number) = first.strip_suffix(['.', ')']) else { return false };
+    let inner = number.strip_prefix('(').unwrap_or(number);
+    let counts = !inner.is_empty() && inner.len() <= 2 && inner.bytes().all(|byte| byte.is_ascii_digit())
+        || inner.len() == 1 && first.ends_with(')') && inner.bytes().all(|byte| byte.is_ascii_lowercase());
+    counts && next.starts_with(char::is_alphabetic)
+}
+
+/// Whether a line in the margin says something of its own: labels and dates stand there without full stops.
+fn is_item(fragments: &[Fragment], area: Area, last: &Line, next: &Line) -> bool {
+    let first = next.parts.first().and_then(|&part| fragments[part].text.chars().next());
+    last.area.width() < 0.8 * area.width() && first.is_some_and(char::is_uppercase)
 }
 
 /// Puts a paragraph behind the others, or to one that it continues in the next column or on the next page.
@@ -294,10 +339,14 @@ impl Writer {
         self.compounds.contains(&format!("{before}-{after}"))
     }
 
-    /// Whether a piece stands right behind the last one: the number of a note, a word in another font.
-    fn touches(&self, pages: &[Page], page: usize, part: usize) -> bool {
+    /// Whether a piece stands right behind the last one, which may be all there is of the paragraph: the number of a note, a word in another font.
+    fn touches(&self, pages: &[Page], page: usize, part: usize, starts: bool) -> bool {
         let Some(last) = self.places.last().filter(|last| last.page == page) else { return false };
         let (last, next) = (&pages[page].fragments[last.fragment], &pages[page].fragments[part]);
+        // The number of a note before the note itself.
+        if starts && last.size < 0.8 * next.size && last.text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return false;
+        }
         let gap = (next.area.x0 - last.area.x1).max(last.area.x0 - next.area.x1);
         last.area.same_line(next.area) && gap < 0.1 * last.size.min(next.size)
     }
@@ -308,6 +357,9 @@ impl Writer {
         let next = fragment.text.chars().next();
         let mut before = self.text[from..].chars().rev();
         let (last, last_but_one) = (before.next(), before.next());
+        let starts = self.places.last().is_some_and(|place| {
+            self.text.len() - from == pages[place.page].fragments[place.fragment].text.len()
+        });
         let in_word = is_hyphen(last) && last_but_one.is_some_and(char::is_alphanumeric);
         if in_word && next.is_some_and(char::is_lowercase) && !self.is_compound(from, &fragment.text) {
             self.text.pop();
@@ -319,7 +371,7 @@ impl Writer {
             if in_word {
                 self.text.pop();
                 self.text.push('-');
-            } else if !(self.touches(pages, page, part) || is_unspaced(last) && is_unspaced(next)) {
+            } else if !(self.touches(pages, page, part, starts) || is_unspaced(last) && is_unspaced(next)) {
                 self.text.push(' ');
                 self.at += 1;
             }

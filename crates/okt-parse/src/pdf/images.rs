@@ -1,7 +1,8 @@
-//! The pictures of a PDF: its first pages as they look, and the images in them.
+//! The pictures of a PDF: its pages as they look, and the images in them.
 
 use std::collections::HashSet;
 use std::io::Cursor;
+use std::time::{Duration, Instant};
 
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
@@ -16,6 +17,8 @@ use crate::document::{Image, ImageKind, Limits};
 /// How wide a page is drawn; and again, when that is more bytes than are taken.
 const RENDER_WIDTHS: [i32; 2] = [1_200, 600];
 const RENDER_HEIGHT: i32 = 4_000;
+/// For drawing all pages, of the half minute that a file has: nobody loses a text because its pages are rich.
+const RENDER_TIME: Duration = Duration::from_secs(10);
 /// Smaller is a line, a bullet or a spy.
 const LEAST: i32 = 32;
 /// Of an image that is passed on as it is.
@@ -30,6 +33,7 @@ pub struct Gallery<'a> {
     limits: &'a Limits,
     out: &'a mut dyn FnMut(Image),
     renders: u32,
+    drawing: Duration,
     inline: u32,
     /// The logo of every page is one image.
     seen: HashSet<[u8; 32]>,
@@ -37,13 +41,15 @@ pub struct Gallery<'a> {
 
 impl<'a> Gallery<'a> {
     pub fn new(limits: &'a Limits, out: &'a mut dyn FnMut(Image)) -> Self {
-        Self { limits, out, renders: 0, inline: 0, seen: HashSet::new() }
+        Self { limits, out, renders: 0, drawing: Duration::ZERO, inline: 0, seen: HashSet::new() }
     }
 
     pub fn take(&mut self, page: &PdfPage<'_>, number: u32) {
-        if self.renders < self.limits.images
-            && let Some((width, height, bytes)) = render(page, self.limits.image_bytes)
-        {
+        let wanted = self.renders < self.limits.page_images && self.drawing < RENDER_TIME;
+        let began = Instant::now();
+        let drawn = if wanted { render(page, self.limits.image_bytes) } else { None };
+        self.drawing += began.elapsed();
+        if let Some((width, height, bytes)) = drawn {
             let position = self.renders;
             self.renders += 1;
             self.give(
@@ -167,7 +173,7 @@ fn fits(bytes: &[u8], limit: u32) -> bool {
     u32::try_from(bytes.len()).is_ok_and(|len| len <= limit)
 }
 
-fn png(picture: &DynamicImage) -> Option<Vec<u8>> {
+pub fn png(picture: &DynamicImage) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let encoder = PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Adaptive);
     let (width, height) = (picture.width(), picture.height());

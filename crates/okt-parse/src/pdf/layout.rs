@@ -22,21 +22,43 @@ pub type Block = Vec<Line>;
 const DEPTH: u32 = 6;
 /// Lines that each of two columns has at least beside the other; less is a table or an accident.
 const COLUMN_LINES: usize = 3;
+/// From one line to the next of the same column, in sizes of its letters; cells of a table stand further apart.
+const LINE_STEP: f32 = 2.5;
+/// What is wider than that share of the text beside it is not its margin.
+const MARGIN_WIDTH: f32 = 0.45;
 /// Narrower than so many letters, nothing is a column of text.
 const COLUMN_LETTERS: f32 = 8.0;
 
-/// The blocks of a page, and the text that runs across it.
-pub fn blocks(fragments: &[Fragment]) -> (Vec<Block>, Vec<Block>) {
-    let (turned, upright): (Vec<_>, Vec<_>) =
-        (0..fragments.len()).partition(|&index| fragments[index].turned);
-    let mut leaves = Vec::new();
-    split(fragments, upright, DEPTH, &mut leaves);
-    let upright = leaves.iter().map(|leaf| lines(fragments, leaf)).collect();
-    let turned = turned.into_iter().map(|index| lines(fragments, &[index])).collect();
-    (upright, turned)
+/// What stands on a page, block by block.
+pub struct Blocks {
+    /// The text, in the order in which it is read.
+    pub text: Vec<Block>,
+    /// A narrow column in small letters beside the text, such as where a publisher says what a paper is.
+    pub margin: Vec<Block>,
+    /// Text that runs up or down the page.
+    pub turned: Vec<Block>,
 }
 
-fn split(fragments: &[Fragment], mut region: Vec<usize>, depth: u32, leaves: &mut Vec<Vec<usize>>) {
+pub fn blocks(fragments: &[Fragment]) -> Blocks {
+    let (turned, upright): (Vec<_>, Vec<_>) =
+        (0..fragments.len()).partition(|&index| fragments[index].turned);
+    let mut leaves = Leaves::default();
+    split(fragments, upright, DEPTH, &mut leaves);
+    let blocks = |leaves: Vec<Vec<usize>>| leaves.iter().map(|leaf| lines(fragments, leaf)).collect();
+    Blocks {
+        text: blocks(leaves.text),
+        margin: blocks(leaves.margin),
+        turned: turned.into_iter().map(|index| lines(fragments, &[index])).collect(),
+    }
+}
+
+#[derive(Default)]
+struct Leaves {
+    text: Vec<Vec<usize>>,
+    margin: Vec<Vec<usize>>,
+}
+
+fn split(fragments: &[Fragment], mut region: Vec<usize>, depth: u32, leaves: &mut Leaves) {
     if region.is_empty() {
         return;
     }
@@ -44,18 +66,41 @@ fn split(fragments: &[Fragment], mut region: Vec<usize>, depth: u32, leaves: &mu
     let bands =
         if depth == 0 { None } else { gutter(fragments, &region).map(|at| bands(fragments, &region, at)) };
     let Some(bands) = bands.filter(|bands| bands.iter().any(|band| band.is_columns(fragments))) else {
-        leaves.push(region);
+        leaves.text.push(region);
         return;
     };
     let right_first = runs_left(fragments, &region);
+    let side = |of: fn(Band) -> Vec<usize>| bands.iter().cloned().flat_map(of).collect::<Vec<_>>();
+    let (left, right) = (side(|band| band.left), side(|band| band.right));
+    if depth == DEPTH && is_margin(fragments, &left, &right) {
+        leaves.margin.push(left);
+        let rest = bands.into_iter().flat_map(|Band { across, right, .. }| across.into_iter().chain(right));
+        return split(fragments, rest.collect(), depth - 1, leaves);
+    }
+    if depth == DEPTH && is_margin(fragments, &right, &left) {
+        leaves.margin.push(right);
+        let rest = bands.into_iter().flat_map(|Band { across, left, .. }| across.into_iter().chain(left));
+        return split(fragments, rest.collect(), depth - 1, leaves);
+    }
     for Band { across, left, right } in bands {
         if !across.is_empty() {
-            leaves.push(across);
+            leaves.text.push(across);
         }
         let (first, second) = if right_first { (right, left) } else { (left, right) };
         split(fragments, first, depth - 1, leaves);
         split(fragments, second, depth - 1, leaves);
     }
+}
+
+/// Whether one column is narrow and in smaller letters than the other, and shorter.
+fn is_margin(fragments: &[Fragment], side: &[usize], text: &[usize]) -> bool {
+    // Width, size of letters, number of pieces.
+    let measured = |side: &[usize]| {
+        let area = side.iter().map(|&index| fragments[index].area).reduce(Area::with)?;
+        Some((area.width(), median(side.iter().map(|&index| fragments[index].size).collect())?, side.len()))
+    };
+    let (Some(margin), Some(body)) = (measured(side), measured(text)) else { return false };
+    margin.0 < MARGIN_WIDTH * body.0 && margin.1 < 0.95 * body.1 && margin.2 < body.2
 }
 
 /// Where the fewest pieces of text stand in the middle of the region: from, to.
@@ -66,6 +111,10 @@ fn gutter(fragments: &[Fragment], region: &[usize]) -> Option<(f32, f32)> {
     let mut edges = Vec::with_capacity(region.len() * 2);
     for &index in region {
         let area = fragments[index].area;
+        // A page's number stands where the gutter is.
+        if area.width() < 1.5 * size {
+            continue;
+        }
         edges.push((area.x0, 1_i32));
         edges.push((area.x1, -1));
     }
@@ -86,7 +135,7 @@ fn gutter(fragments: &[Fragment], region: &[usize]) -> Option<(f32, f32)> {
 }
 
 /// A part of a region from top to bottom: first what crosses the gutter, then what stands beside it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Band {
     across: Vec<usize>,
     left: Vec<usize>,
@@ -94,17 +143,23 @@ struct Band {
 }
 
 impl Band {
-    /// Whether it is two columns of text, rather than cells or a line with a gap.
+    /// Whether it is two columns of text, rather than cells or a line with a gap: each has lines that fill it, among
+    /// lines that stand close to each other.
     fn is_columns(&self, fragments: &[Fragment]) -> bool {
         [&self.left, &self.right].into_iter().all(|side| {
             let Some(area) = side.iter().map(|&index| fragments[index].area).reduce(Area::with) else {
                 return false;
             };
-            let full = side.iter().filter(|&&index| {
+            let (mut run, mut last) = (0, f32::INFINITY);
+            side.iter().any(|&index| {
                 let Fragment { area: own, size, .. } = &fragments[index];
-                own.width() > 0.5 * area.width() && own.width() > COLUMN_LETTERS * size
-            });
-            full.count() >= COLUMN_LINES
+                if last - own.middle() > LINE_STEP * size {
+                    run = 0;
+                }
+                last = own.middle();
+                run += usize::from(own.width() > 0.5 * area.width() && own.width() > COLUMN_LETTERS * size);
+                run >= COLUMN_LINES
+            })
         })
     }
 }

@@ -7,6 +7,8 @@ use pdfium_render::prelude::{PdfPage, PdfPageRenderRotation, PdfPageTextChar, Pd
 pub struct Page {
     pub number: u32,
     pub height: f32,
+    /// By how many degrees it is turned to be shown.
+    pub rotation: u16,
     pub fragments: Vec<Fragment>,
 }
 
@@ -72,7 +74,7 @@ pub fn read(page: &PdfPage<'_>, number: u32) -> Page {
     if reader.right_to_left {
         right_to_left::reorder(&mut reader.fragments);
     }
-    Page { number, height: page.height().value, fragments: reader.fragments }
+    Page { number, height: page.height().value, rotation: view.turn.degrees(), fragments: reader.fragments }
 }
 
 struct Reader {
@@ -88,6 +90,9 @@ struct Open {
     last: Area,
     /// A space has been seen since.
     space: bool,
+    /// It has a letter or a digit. The signs of formulas come in boxes that reach far above or below their line, so letters
+    /// say how high it is.
+    letters: bool,
     /// The highest character, and how high: its font is the line's, not that of a superscript.
     tallest: (usize, f32),
 }
@@ -128,7 +133,7 @@ impl Reader {
 impl Open {
     fn new(index: usize, area: Area, turned: bool) -> Self {
         let fragment = Fragment { text: String::new(), spans: Vec::new(), area, size: 0.0, turned };
-        Self { fragment, last: area, space: false, tallest: (index, area.height()) }
+        Self { fragment, last: area, space: false, letters: false, tallest: (index, area.height()) }
     }
 
     fn goes_on(&self, value: char, next: Area) -> bool {
@@ -158,11 +163,20 @@ impl Open {
             fragment.text.push(value);
             fragment.spans.push((area.x0, area.x1));
         }
-        fragment.area = fragment.area.with(area);
+        let is_letter = value.is_alphanumeric();
+        let height = |of: Area| (of.y0, of.y1);
+        let whole = fragment.area.with(area);
+        let (y0, y1) = match (self.letters, is_letter) {
+            (true, false) => height(fragment.area),
+            (false, true) => height(area),
+            _ => height(whole),
+        };
+        fragment.area = Area { y0, y1, ..whole };
         self.last = area;
-        if area.height() > self.tallest.1 {
+        if self.letters == is_letter && area.height() > self.tallest.1 || is_letter && !self.letters {
             self.tallest = (index, area.height());
         }
+        self.letters |= is_letter;
     }
 }
 
@@ -200,6 +214,15 @@ enum Turn {
 }
 
 impl Turn {
+    const fn degrees(self) -> u16 {
+        match self {
+            Self::None => 0,
+            Self::Quarter => 90,
+            Self::Half => 180,
+            Self::ThreeQuarters => 270,
+        }
+    }
+
     /// Whether the character stands across the lines of the page as it is shown.
     fn is_across(self, char: &PdfPageTextChar<'_>) -> bool {
         let Ok(angle) = char.angle_radians() else { return false };

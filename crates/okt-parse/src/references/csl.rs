@@ -61,7 +61,7 @@ pub fn read(text: &str) -> Result<Vec<Result<Reference, BadEntry>>, ParseError> 
     if is_deep(text) {
         return Err(ParseError::TooMuch(format!("its brackets are nested more than {DEEPEST} deep")));
     }
-    let damaged = |error: serde_json::Error| ParseError::Damaged(format!("it is not sound JSON: {error}"));
+    let damaged = |error: serde_json::Error| ParseError::Damaged(format!("it is not valid JSON: {error}"));
     let elements: Vec<&RawValue> = if text.trim_start().starts_with('[') {
         serde_json::from_str(text).map_err(damaged)?
     } else {
@@ -100,7 +100,7 @@ fn is_deep(text: &str) -> bool {
 fn entry(text: &str, place: usize, line: usize) -> Result<Reference, BadEntry> {
     let bad = |message: String| BadEntry { label: label("", place), line, message };
     let element: Value =
-        serde_json::from_str(text).map_err(|error| bad(format!("it is not sound JSON: {error}")))?;
+        serde_json::from_str(text).map_err(|error| bad(format!("it is not valid JSON: {error}")))?;
     let Value::Object(fields) = &element else {
         let kind = match element {
             Value::Null => "nothing",

@@ -118,6 +118,25 @@ impl Endpoint {
         }
     }
 
+    /// The ids of the models that it lists; `None` where it answers and has no list.
+    pub(super) async fn list(&self, limit: Duration) -> Result<Option<Vec<String>>, AiError> {
+        let (service, request) = self.listing()?;
+        let timeouts = Timeouts { idle: limit, total: limit, ..Timeouts::default() };
+        let failed = |error| self.failure(error).error;
+        let answer = service.send(request.max_bytes(MAX_BYTES).timeouts(timeouts)).await.map_err(failed)?;
+        let status = answer.status.as_u16();
+        let body = answer.bytes().await.map_err(failed)?;
+        match status {
+            200 => Ok(Self::read_list(&body)),
+            404 | 405 => Ok(None),
+            500..=599 => {
+                let cause = format!("it answered {status}").into();
+                Err(AiError::Unavailable { service: self.name(), cause })
+            }
+            _ => Err(self.refusal(status, &body)),
+        }
+    }
+
     fn failure(&self, error: FetchError) -> Failure {
         let service = self.name();
         Failure::passing(match error {

@@ -34,7 +34,7 @@ macro_rules! words {
                 $settings,
                 ".base_url can't be asked: write it without a user name and password"
             ),
-            no_key: concat!($settings, ".api_key holds characters that no key has"),
+            no_key: concat!($settings, ".api_key contains characters that are not allowed in a header"),
             check_key: concat!("an operator should check ", $settings, ".api_key and what it is allowed"),
             check_address: concat!(
                 "an operator should check ",
@@ -45,8 +45,8 @@ macro_rules! words {
     };
 }
 
-static GATEWAY: Words = words!("the gateway of models", "providers.ai.gateway");
-static CLOUD: Words = words!("the cloud's model service", "providers.ai.cloud");
+static GATEWAY: Words = words!("the model gateway", "providers.ai.gateway");
+static CLOUD: Words = words!("the cloud model service", "providers.ai.cloud");
 static LOCAL: Words = words!("the local model server", "providers.ai.local");
 
 impl Endpoint {
@@ -68,13 +68,24 @@ impl Endpoint {
     pub(super) fn request(&self, path: &str, body: Bytes) -> Result<(&Service, Request), AiError> {
         let service = self.service.as_ref().ok_or(AiError::NotConfigured(self.words.off))?;
         let request = Request::post(service.url(path.split('/')), body);
+        Ok((service, self.with_key(request)?))
+    }
+
+    /// Asks which models there are: it costs nothing and changes nothing.
+    pub(super) fn listing(&self) -> Result<(&Service, Request), AiError> {
+        let service = self.service.as_ref().ok_or(AiError::NotConfigured(self.words.off))?;
+        let request = Request::get(service.url(["models"]));
+        Ok((service, self.with_key(request)?))
+    }
+
+    fn with_key(&self, request: Request) -> Result<Request, AiError> {
         if self.key.is_empty() {
-            return Ok((service, request));
+            return Ok(request);
         }
         let mut key = HeaderValue::from_str(&format!("Bearer {}", self.key.expose()))
             .map_err(|_| AiError::NotConfigured(self.words.no_key))?;
         key.set_sensitive(true);
-        Ok((service, request.header(AUTHORIZATION, key)))
+        Ok(request.header(AUTHORIZATION, key))
     }
 
     pub(super) const fn wrong_address(&self) -> AiError {
@@ -86,7 +97,7 @@ impl Endpoint {
         match status {
             401..=403 => self.words.check_key,
             300..=399 | 404 | 405 => self.words.check_address,
-            _ => "asking the same again will not help",
+            _ => "retrying will not help",
         }
     }
 }

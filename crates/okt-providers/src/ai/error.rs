@@ -10,11 +10,11 @@ pub enum AiError {
     NotConfigured(&'static str),
 
     /// After the last attempt, or because it asks for more time than a call waits.
-    #[error("{service} wants to be asked less often; try again later")]
+    #[error("{service} limits the rate of requests; try again later")]
     RateLimited { service: &'static str, retry_after: Option<Duration> },
 
     /// Asking the same again will not help. `message` is what the service says, made plain.
-    #[error("{service} refuses the request with {status}{}{message}; {remedy}", colon(.message))]
+    #[error("{service} rejected the request with {status}{}{message}; {remedy}", colon(.message))]
     Refused { service: &'static str, status: u16, message: String, remedy: &'static str },
 
     #[error("{service} did not answer within {limit:?}; try again later")]
@@ -28,18 +28,18 @@ pub enum AiError {
     },
 
     /// It answered, but not as a model does.
-    #[error("what {service} answers is not that of a model: {what}")]
+    #[error("{service} returned an invalid response: {what}")]
     NotAModel { service: &'static str, what: String },
 
     /// Vectors of another length than those that are kept.
     #[error(
-        "the vectors of {service} have {got} dimensions and not the {wanted} of providers.embedding.dimensions; \
+        "the vectors of {service} have {got} dimensions, but providers.embedding.dimensions is {wanted}; \
          an operator has to set the number that its model has, or name another model"
     )]
     Dimensions { service: &'static str, got: usize, wanted: usize },
 
     /// The call did not get its turn.
-    #[error("the call did not get its turn")]
+    #[error("the call was cancelled before it was sent")]
     Turn(#[source] Error),
 }
 
@@ -71,10 +71,10 @@ impl From<AiError> for Error {
         match error {
             AiError::NotConfigured(words) => Self::NotConfigured(words),
             AiError::RateLimited { .. } => {
-                Self::Overloaded("the model service wants to be asked less often; try again later")
+                Self::Overloaded("the model service limits the rate of requests; try again later")
             }
             AiError::Refused { status: 401..=403, .. } => Self::NotConfigured(
-                "the model service refuses us; an operator has to look at its key under providers.ai",
+                "the model service rejected the request; an operator has to check its key under providers.ai",
             ),
             AiError::Refused { .. } | AiError::Dimensions { .. } => Self::Operator(words),
             AiError::Unavailable { service, cause } => Self::Unavailable { service, cause },

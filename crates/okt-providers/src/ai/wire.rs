@@ -190,11 +190,11 @@ impl Endpoint {
                 return Err(self.not_a_model("its vectors are empty or differ in length"));
             }
             if !vector.embedding.iter().all(|number| number.is_finite()) {
-                return Err(self.not_a_model("its vectors hold numbers that are none"));
+                return Err(self.not_a_model("its vectors contain values that are not finite numbers"));
             }
             match vectors.get_mut(vector.index.unwrap_or(place)) {
                 Some(free) if free.is_empty() => *free = vector.embedding,
-                _ => return Err(self.not_a_model("its vectors are not numbered one by one")),
+                _ => return Err(self.not_a_model("the indexes of its vectors are not consecutive")),
             }
         }
         let asked = texts.iter().map(|text| tokens(text)).sum();
@@ -221,12 +221,23 @@ impl Endpoint {
         }
         // What serde says of it may repeat the answer.
         serde_json::from_slice(answer).map_err(|error| {
-            self.not_a_model(if error.is_data() { "it is JSON of another kind" } else { "it is no JSON" })
+            self.not_a_model(if error.is_data() {
+                "its JSON has an unexpected structure"
+            } else {
+                "it is not JSON"
+            })
         })
     }
 
     fn not_a_model(&self, what: impl Into<String>) -> AiError {
         AiError::NotAModel { service: self.name(), what: what.into() }
+    }
+
+    /// The ids in a list of models, if it is one.
+    pub(super) fn read_list(body: &[u8]) -> Option<Vec<String>> {
+        let body: Value = serde_json::from_slice(body).ok()?;
+        let ids = body["data"].as_array()?.iter().filter_map(|model| model["id"].as_str());
+        Some(ids.map(str::to_owned).collect())
     }
 
     /// What a service says when it refuses us.

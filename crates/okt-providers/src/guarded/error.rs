@@ -17,7 +17,7 @@ pub enum FetchError {
     #[error("{place} is not fetched: {rule}")]
     Refused { place: String, rule: Rule },
 
-    #[error("{place} has no address; check how it is spelled, or try again later")]
+    #[error("{place} does not resolve to an address; check the spelling, or try again later")]
     Unresolvable {
         place: String,
         #[source]
@@ -27,22 +27,26 @@ pub enum FetchError {
     #[error("more than {limit} redirects, the last to {place}; use the address where the document really is")]
     TooManyRedirects { place: String, limit: usize },
 
-    #[error("the answer has more than {limit} bytes, which is the most that is taken")]
+    #[error("the response is larger than the limit of {limit} bytes")]
     TooLarge { limit: u64 },
 
-    #[error("the answer unpacks to more than {limit} times its size; it looks like a decompression bomb")]
+    #[error(
+        "the response decompresses to more than {limit} times its size; it looks like a decompression bomb"
+    )]
     Bomb { limit: u64 },
 
-    #[error("the answer is packed as {encoding:?}, which was not asked for; only gzip is understood")]
+    #[error(
+        "the response has the content encoding {encoding:?}, which was not requested; only gzip is supported"
+    )]
     Encoding { encoding: String },
 
-    #[error("the answer can't be unpacked; it is damaged or was cut short")]
+    #[error("the response cannot be decompressed; it is corrupt or truncated")]
     Damaged,
 
     #[error("{wait} took more than {limit:?}; try again later")]
     TimedOut { wait: Wait, limit: Duration },
 
-    #[error("{place} has no TLS that can be trusted; its certificate or its settings need attention")]
+    #[error("the TLS certificate or settings of {place} are not trusted")]
     Tls {
         place: String,
         #[source]
@@ -50,24 +54,24 @@ pub enum FetchError {
     },
 
     /// About this machine; no client can be made.
-    #[error("the certificates of authorities are missing; install them, or name the file in SSL_CERT_FILE")]
+    #[error("no root CA certificates are installed; install them, or name the file in SSL_CERT_FILE")]
     NoAuthorities(#[source] Cause),
 
-    #[error("{place} can't be reached; try again later")]
+    #[error("cannot connect to {place}; try again later")]
     Unreachable {
         place: String,
         #[source]
         cause: Cause,
     },
 
-    #[error("the answer broke off or is not HTTP; try again later")]
+    #[error("the response was interrupted or is not valid HTTP; try again later")]
     Interrupted(#[source] Cause),
 }
 
 /// What an address has to be like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rule {
-    #[error("it can't be read as an address; check how it is written")]
+    #[error("it is not a valid URL; check the spelling")]
     Malformed,
     #[error("only http and https are fetched")]
     Scheme,
@@ -78,14 +82,14 @@ pub enum Rule {
          providers.resolution.fetch.allow_private"
     )]
     Port,
-    #[error("it holds a user name or password; leave them out")]
+    #[error("it contains a user name or password; remove them")]
     Credentials,
     #[error(
         "it is, or leads to, an address that is not public; an operator can allow one with its port under \
          providers.resolution.fetch.allow_private"
     )]
     Private,
-    #[error("only the service that the configuration names is asked")]
+    #[error("only the configured service may be called")]
     Elsewhere,
 }
 
@@ -94,7 +98,7 @@ pub enum Rule {
 pub enum Wait {
     #[error("connecting")]
     Connect,
-    #[error("the next piece of the answer")]
+    #[error("the next part of the response")]
     Idle,
     #[error("the whole request")]
     Total,

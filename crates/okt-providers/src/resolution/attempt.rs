@@ -183,11 +183,11 @@ impl Trouble {
     /// An answer that is no page. `place` is who gave it, in words.
     pub(super) fn of_status(status: StatusCode, headers: &HeaderMap, place: &str) -> Self {
         let (outcome, words) = match status.as_u16() {
-            401 | 402 | 403 | 451 => (Outcome::Forbidden, "it is not open to us"),
+            401 | 402 | 403 | 451 => (Outcome::Forbidden, "access is denied"),
             404 | 410 => (Outcome::NotFound, "there is nothing at this address; check it"),
-            429 => (Outcome::RateLimited, "it wants to be asked less often; try again later"),
-            500..=599 => (Outcome::ServerError, "something is wrong over there; try again later"),
-            _ => (Outcome::Rejected, "it does not want this request"),
+            429 => (Outcome::RateLimited, "it limits the rate of requests; try again later"),
+            500..=599 => (Outcome::ServerError, "the server failed; try again later"),
+            _ => (Outcome::Rejected, "the request was rejected"),
         };
         let mut trouble = Self::new(outcome, format!("{place} answered {}: {words}", status.as_u16()));
         trouble.retry_after = retry_after(headers).filter(|_| outcome.passes());

@@ -9,7 +9,7 @@ use okt_config::AutoSkip;
 /// `total` and `failures` count the attempts of the pair for which [`Attempt::failed`](super::Attempt::failed) is `Some`
 /// and `Some(true)`; `since_last` is the time since the last failure. When the cooldown is over the provider is asked
 /// again: one more failure leaves it out for another cooldown, and as long as it succeeds it stays.
-pub fn judge(settings: &AutoSkip, total: u64, failures: u64, since_last: Duration) -> Option<Duration> {
+pub fn skipped_for(settings: &AutoSkip, total: u64, failures: u64, since_last: Duration) -> Option<Duration> {
     if !settings.enabled || total < u64::from(settings.min_sample) {
         return None;
     }
@@ -38,14 +38,14 @@ mod tests {
             (100, 100, 24, None),
             (100, 100, 25, None),
         ] {
-            let judged = judge(&settings, total, failures, HOUR * hours);
+            let left_out = skipped_for(&settings, total, failures, HOUR * hours);
             assert_eq!(
-                judged,
+                left_out,
                 left.map(|left: u32| HOUR * left),
                 "{failures} of {total} after {hours} hours"
             );
         }
         settings.enabled = false;
-        assert_eq!(judge(&settings, 1_000, 1_000, Duration::ZERO), None);
+        assert_eq!(skipped_for(&settings, 1_000, 1_000, Duration::ZERO), None);
     }
 }

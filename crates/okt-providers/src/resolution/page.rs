@@ -40,22 +40,22 @@ enum Rest {
     None,
 }
 
-/// Takes pages in: reads them to the end, keeps what they hold, and judges it.
+/// Takes pages in: reads them to the end, keeps what they hold, and says whether it is enough.
 pub trait Taker: Send {
     /// An error of its own ends the resolution. One from [`Page::chunk`] is passed on with `?` and only ends the
     /// attempt. It may be called again with a page from another provider, and then starts afresh.
-    fn take(&mut self, page: &mut Page) -> impl Future<Output = Result<Verdict, Error>> + Send;
+    fn take(&mut self, page: &mut Page) -> impl Future<Output = Result<PageQuality, Error>> + Send;
 }
 
-/// What a page is worth.
+/// Whether a page can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PageQuality {
     /// The document.
     Enough,
     /// Less than `providers.resolution.min_content_chars`: another provider may find more. The taker keeps the best of
-    /// these, if it wants to use it when nobody does.
+    /// these, if it wants to use it when no provider finds more.
     TooLittle,
-    /// It can't be used, for a reason that the source will show if nobody has a better one.
+    /// It can't be used, for a reason that the source will show unless a later provider succeeds or fails with a better one.
     Unusable { code: &'static str, message: String },
 }
 

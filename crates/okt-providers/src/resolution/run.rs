@@ -11,7 +11,7 @@ use url::Url;
 
 use super::attempt::{Attempt, Outcome, Trouble};
 use super::hosts::Turn;
-use super::page::{Page, Taker, Validators, Verdict};
+use super::page::{Page, PageQuality, Taker, Validators};
 use super::retry::Tries;
 use super::{End, Inner, Resolution, Wanted, challenge};
 use crate::guarded::{FetchError, MAX_REDIRECTS, Profile, Request, Response, Timeouts};
@@ -189,17 +189,17 @@ impl<'a, T: Taker> Run<'a, T> {
 
     /// Hands a page to the taker. A body that broke off is no page, whatever was made of it.
     pub(super) async fn take(&mut self, page: &mut Page) -> Result<Step> {
-        let verdict = self.taker.take(page).await;
+        let quality = self.taker.take(page).await;
         if let Some(error) = page.failure() {
             return Ok(Step::Failed(Trouble::from(error)));
         }
-        Ok(match verdict? {
-            Verdict::Enough => Step::Done(End::Taken),
-            Verdict::TooLittle => Step::Failed(Trouble::new(
+        Ok(match quality? {
+            PageQuality::Enough => Step::Done(End::Taken),
+            PageQuality::TooLittle => Step::Failed(Trouble::new(
                 Outcome::TooLittle,
                 "the page has hardly any text; it may need a browser or a subscription",
             )),
-            Verdict::Unusable { code, message } => {
+            PageQuality::Unusable { code, message } => {
                 Step::Failed(Trouble { code, ..Trouble::new(Outcome::Unusable, message) })
             }
         })
@@ -265,8 +265,8 @@ fn failed(mut troubles: Vec<Trouble>) -> End {
     if troubles.is_empty() {
         return End::Failed {
             code: "no_provider",
-            message: "nobody is left to fetch it: the providers are turned off in the repository or the configuration, have \
-                      nothing to go by, or are left out because they kept failing for this host"
+            message: "no provider can fetch it: each one is turned off in the repository or the configuration, needs an \
+                      identifier that the source lacks, or is skipped because it kept failing for this host"
                 .to_owned(),
             retryable: false,
             retry_after: None,

@@ -105,9 +105,7 @@ impl Solver {
 }
 
 fn silent() -> Trouble {
-    Trouble::of_service(
-        "the challenge solver did not answer; try again later, or let an operator look after it",
-    )
+    Trouble::of_service("the challenge solver did not answer; try again later; an operator should check it")
 }
 
 impl Inner {
@@ -120,7 +118,7 @@ impl Inner {
         let odd = || {
             Trouble::new(
                 Outcome::AddressRefused,
-                "the challenge solver was led to no address that is fetched",
+                "the challenge solver was redirected to an address that may not be fetched",
             )
         };
         let final_url = Url::parse(&solution.url).map_err(|_| odd())?;
@@ -129,7 +127,7 @@ impl Inner {
         let html = solution.response;
         let whole = html.len() <= challenge::LONGEST;
         if whole && challenge::is_one(status, &HeaderMap::new(), html.as_bytes(), true) {
-            let words = "the challenge solver brought back a page that is a challenge itself";
+            let words = "the challenge solver returned a page that is itself a challenge";
             return Err(Trouble::new(Outcome::Challenge, words).with_status(solution.status));
         }
         if !status.is_success() {

@@ -172,7 +172,7 @@ impl Web {
         let mut key = HeaderValue::from_str(self.api_key.expose()).map_err(|_| SearchError::Refused {
             service: NAME,
             status: 401,
-            remedy: "providers.search.web.api_key holds characters that no key has",
+            remedy: "providers.search.web.api_key contains characters that are not allowed in a header",
         })?;
         key.set_sensitive(true);
         Ok(request.header(HeaderName::from_static(header), key))

@@ -14,7 +14,7 @@ use okt_config::Config;
 use okt_model::{Error, Result};
 use okt_providers::GuardedClient;
 use okt_providers::resolution::{
-    Attempt, End, Page, Provider, Resolution, Resolver, Taker, Validators, Verdict, Wanted,
+    Attempt, End, Page, PageQuality, Provider, Resolution, Resolver, Taker, Validators, Wanted,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -85,7 +85,7 @@ struct Reader {
 }
 
 impl Taker for Reader {
-    async fn take(&mut self, page: &mut Page) -> Result<Verdict> {
+    async fn take(&mut self, page: &mut Page) -> Result<PageQuality> {
         let mut text = Vec::new();
         while let Some(piece) = page.chunk().await? {
             text.extend_from_slice(&piece);
@@ -94,7 +94,7 @@ impl Taker for Reader {
         self.pages.push(String::from_utf8(text).unwrap());
         let (url, kind) = (page.final_url.to_string(), page.content_type.clone());
         self.last = Some((page.provider, url, kind, page.validators.clone()));
-        Ok(if enough { Verdict::Enough } else { Verdict::TooLittle })
+        Ok(if enough { PageQuality::Enough } else { PageQuality::TooLittle })
     }
 }
 
@@ -191,7 +191,7 @@ async fn open_access_of(copies: &[String]) -> Server {
 struct Broken;
 
 impl Taker for Broken {
-    async fn take(&mut self, _: &mut Page) -> Result<Verdict> {
+    async fn take(&mut self, _: &mut Page) -> Result<PageQuality> {
         Err(Error::Operator("the disk is full".into()))
     }
 }

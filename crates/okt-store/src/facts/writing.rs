@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use okt_model::{ContentHash, Error, FactId, FactStatus, ImageId, NewFact, RepositoryId, Result, SourceId};
+use okt_model::{ContentHash, Error, FactId, FactStatus, ImageId, NewFact, RepositoryId, SourceId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::hash;
 use crate::counters;
-use crate::error::from_sqlx;
 use crate::fact_merges::{recount, remove_bare};
+use okt_pg::Result;
 
 const COUNTER: &str = "facts";
 
@@ -104,7 +104,7 @@ async fn add(
             return Ok((added, numbers));
         }
     }
-    Err(Error::Overloaded("the same facts are just being removed"))
+    Err(Error::Overloaded("the same facts are just being removed").into())
 }
 
 /// Adds those that nobody has made before; their numbers by their hashes.
@@ -133,11 +133,12 @@ async fn insert(
         made.promptset.map(|hash| hash.0.to_vec()),
         made.status.as_str(),
     );
-    let rows = rows.fetch_all(conn).await.map_err(from_sqlx)?;
+    let rows = rows.fetch_all(conn).await?;
     rows.into_iter().map(|row| Ok((hash(&row.content_hash)?, row.no))).collect()
 }
 
-/// Holds the facts with these numbers and these hashes, and what stands for them, until the end of the transaction, in the
+/// Locks the facts with these numbers and these hashes, their canonical facts, and the members of the
+/// similar groups that they represent, until the end of the transaction, in the
 /// order of their hashes: the numbers by their hashes. In a statement of its own, so that what comes next sees them as they
 /// are then.
 async fn hold(
@@ -158,21 +159,25 @@ async fn hold(
                                JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = n.no
                               UNION
                              SELECT unnest(ARRAY[o.no, o.merged_into]) FROM unnest($3::bytea[]) AS n (hash)
-                               JOIN okt_repository.facts o ON o.repository_id = $1 AND o.content_hash = n.hash)
+                               JOIN okt_repository.facts o ON o.repository_id = $1 AND o.content_hash = n.hash
+                              UNION
+                             -- What they represent, should they go.
+                             SELECT o.no FROM okt_repository.facts o
+                              WHERE o.repository_id = $1 AND o.similar_to = ANY ($2))
               ORDER BY f.content_hash
                 FOR UPDATE OF f",
             repository.uuid(),
             &numbers,
             hashes,
         );
-        let rows = rows.fetch_all(&mut *conn).await.map_err(from_sqlx)?;
+        let rows = rows.fetch_all(&mut *conn).await?;
         let held: BTreeSet<i64> = rows.iter().map(|row| row.no).collect();
-        // While we waited for one, another may have come to stand for it.
-        if rows.iter().filter_map(|row| row.merged_into).all(|root| held.contains(&root)) {
+        // While we waited for a lock, the fact may have been merged into another.
+        if rows.iter().filter_map(|row| row.merged_into).all(|canonical| held.contains(&canonical)) {
             return rows.into_iter().map(|row| Ok((hash(&row.content_hash)?, row.no))).collect();
         }
     }
-    Err(Error::Overloaded("the same facts are just being merged"))
+    Err(Error::Overloaded("the same facts are just being merged").into())
 }
 
 /// Holds a source until the end of the transaction: its number, and how many facts it makes.
@@ -186,7 +191,7 @@ async fn hold_source(
         repository.uuid(),
         source.uuid(),
     );
-    let row = row.fetch_optional(conn).await.map_err(from_sqlx)?.ok_or(Error::NotFound("source"))?;
+    let row = row.fetch_optional(conn).await?.ok_or(Error::NotFound("source"))?;
     Ok((row.no, row.fact_count))
 }
 
@@ -204,8 +209,7 @@ async fn tell_source(
         facts,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -225,7 +229,7 @@ async fn linked(
         repository.uuid(),
         source,
     );
-    Ok(rows.fetch_all(conn).await.map_err(from_sqlx)?.into_iter().collect())
+    Ok(rows.fetch_all(conn).await?.into_iter().collect())
 }
 
 /// Removes the links of a source to these facts.
@@ -241,8 +245,7 @@ async fn let_go(conn: &mut PgConnection, repository: RepositoryId, source: i64, 
         facts,
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -274,8 +277,7 @@ async fn link(
         &rows.3 as &[Option<Uuid>],
     )
     .execute(conn)
-    .await
-    .map_err(from_sqlx)?;
+    .await?;
     Ok(())
 }
 
@@ -300,20 +302,20 @@ async fn settle(
         repository.uuid(),
         lost,
     );
-    more.execute(&mut *conn).await.map_err(from_sqlx)?;
-    less.execute(&mut *conn).await.map_err(from_sqlx)?;
-    let roots = roots(conn, repository, &[gained, lost].concat()).await?;
-    // First those that others stand for, then those that stood for nobody else.
+    more.execute(&mut *conn).await?;
+    less.execute(&mut *conn).await?;
+    let canonical = canonical(conn, repository, &[gained, lost].concat()).await?;
+    // Duplicates first: a canonical fact can go only when it has none left.
     let mut gone = remove_bare(conn, repository, lost).await?;
-    if !roots.is_empty() {
-        gone += remove_bare(conn, repository, &roots).await?;
-        recount(conn, repository, &roots).await?;
+    if !canonical.is_empty() {
+        gone += remove_bare(conn, repository, &canonical).await?;
+        recount(conn, repository, &canonical).await?;
     }
     Ok(gone)
 }
 
-/// The facts that stand for these, or for others beside themselves.
-async fn roots(conn: &mut PgConnection, repository: RepositoryId, facts: &[i64]) -> Result<Vec<i64>> {
+/// The canonical facts of these, of those that were merged or that have duplicates.
+async fn canonical(conn: &mut PgConnection, repository: RepositoryId, facts: &[i64]) -> Result<Vec<i64>> {
     let rows = sqlx::query_scalar!(
         r#"SELECT DISTINCT coalesce(f.merged_into, f.no) AS "no!" FROM okt_repository.facts f
             WHERE f.repository_id = $1 AND f.no = ANY ($2)
@@ -322,7 +324,7 @@ async fn roots(conn: &mut PgConnection, repository: RepositoryId, facts: &[i64])
         repository.uuid(),
         facts,
     );
-    rows.fetch_all(conn).await.map_err(from_sqlx)
+    Ok(rows.fetch_all(conn).await?)
 }
 
 /// As PostgreSQL writes it.

@@ -1,4 +1,4 @@
--- What was known of facts that are gone. Those that came to one of them stay with the one that stands for them all.
+-- Deletes what refers to deleted facts. Facts that were merged into one of them stay with their canonical fact.
 WITH concepts AS (DELETE FROM okt_repository.fact_concepts WHERE repository_id = $1 AND fact_no = ANY ($2)),
 contradictions AS (
     DELETE FROM okt_repository.fact_contradictions

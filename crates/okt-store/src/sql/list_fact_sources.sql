@@ -1,4 +1,4 @@
--- With what a fact stands for: a source that says it in two ways is there once, with the sentences of both.
+-- Of a fact with its duplicates: a source that says it in two ways is there once, with the sentences of both.
 SELECT s.id, s.title, s.url, l.chunk_no, l.sentences AS "sentences!", l.image_id,
        -- What the sentences say, cut out here so that no whole text travels.
        ARRAY(SELECT substring(t.text FROM t.sentences[2 * i + 1] + 1 FOR t.sentences[2 * i + 2] - t.sentences[2 * i + 1])
@@ -6,13 +6,10 @@ SELECT s.id, s.title, s.url, l.chunk_no, l.sentences AS "sentences!", l.image_id
        ARRAY(SELECT (b.boxes -> i ->> 0)::float8::integer
                FROM unnest(l.sentences) WITH ORDINALITY AS at (i, n) ORDER BY n) AS "pages!: Vec<Option<i32>>"
   FROM (SELECT g.source_no, min(g.chunk_no) AS chunk_no, g.image_id,
-               ARRAY(SELECT DISTINCT i FROM okt_repository.fact_sources o CROSS JOIN unnest(o.sentences) AS i
-                      WHERE o.repository_id = $1 AND o.source_no = g.source_no AND o.fact_no = ANY (array_agg(g.fact_no))
-                      ORDER BY i) AS sentences
+               coalesce(array_agg(DISTINCT i) FILTER (WHERE i IS NOT NULL), '{}') AS sentences
           FROM okt_repository.fact_sources g
-         WHERE g.repository_id = $1
-           AND g.fact_no IN (SELECT $2::bigint UNION ALL
-                             SELECT m.no FROM okt_repository.facts m WHERE m.repository_id = $1 AND m.merged_into = $2)
+          LEFT JOIN LATERAL unnest(g.sentences) AS i ON true
+         WHERE g.repository_id = $1 AND g.fact_no = ANY ($2)
          GROUP BY g.source_no, g.image_id ORDER BY g.source_no, g.image_id LIMIT $3) AS l
   JOIN okt_repository.sources s ON s.repository_id = $1 AND s.no = l.source_no
   LEFT JOIN okt_repository.source_texts t ON t.repository_id = s.repository_id AND t.source_id = s.id

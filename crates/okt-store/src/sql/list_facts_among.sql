@@ -1,24 +1,35 @@
 -- Those that the source makes and that speak of all the concepts: found by their links, which are few, and then put in order.
-SELECT f.id, f.no, f.text, f.content_hash, f.kind, f.status, f.model, f.promptset_hash, f.source_count, f.created_at
-  FROM (SELECT l.fact_no
-          FROM (SELECT unnest(ARRAY[s.fact_no, m.merged_into]) AS fact_no, 0 AS by
-                  FROM okt_repository.fact_sources s
-                  JOIN okt_repository.facts m ON m.repository_id = $1 AND m.no = s.fact_no
-                 WHERE s.repository_id = $1 AND s.source_no = $8
-                 UNION
-                SELECT unnest(ARRAY[c.fact_no, m.merged_into]), c.concept_no
-                  FROM okt_repository.fact_concepts c
-                  JOIN okt_repository.facts m ON m.repository_id = $1 AND m.no = c.fact_no
-                 WHERE c.repository_id = $1 AND c.concept_no = ANY ($9::bigint[])) AS l
-         WHERE l.fact_no IS NOT NULL
-         GROUP BY l.fact_no
-        HAVING count(*) = $10) AS among
+WITH among AS (
+    SELECT l.fact_no
+      FROM (SELECT unnest(ARRAY[s.fact_no, m.merged_into]) AS fact_no, 0 AS by
+              FROM okt_repository.fact_sources s
+              JOIN okt_repository.facts m ON m.repository_id = $1 AND m.no = s.fact_no
+             WHERE s.repository_id = $1 AND s.source_no = $8
+             UNION
+            SELECT unnest(ARRAY[c.fact_no, m.merged_into]), c.concept_no
+              FROM okt_repository.fact_concepts c
+              JOIN okt_repository.facts m ON m.repository_id = $1 AND m.no = c.fact_no
+             WHERE c.repository_id = $1 AND c.concept_no = ANY ($9::bigint[])) AS l
+     WHERE l.fact_no IS NOT NULL
+     GROUP BY l.fact_no
+    HAVING count(*) = $10)
+SELECT f.id, f.no, f.text, f.content_hash, f.kind, f.status, f.model, f.promptset_hash, f.source_count, f.created_at, f.similar_to
+  FROM among
   JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = among.fact_no
  WHERE (CASE WHEN $11::boolean THEN f.source_count ELSE 0 END, f.no)
        < (coalesce($7::integer, 2147483647), coalesce($2::bigint, 9223372036854775807))
-   -- What another fact stands for is shown with that one.
+   -- A duplicate is shown with its canonical fact.
    AND CASE WHEN $3::text IS NULL THEN f.status <> 'duplicate' ELSE f.status = $3 END
    AND ($4::text IS NULL OR f.kind = $4)
    AND ($5::text IS NULL OR strpos(lower(f.text), $5) > 0)
+   -- One of each group: its representative, or the oldest that is asked for where that is not.
+   AND (NOT $12::boolean OR f.similar_to IS NULL
+        OR NOT EXISTS (SELECT FROM okt_repository.facts o
+                        WHERE o.repository_id = $1
+                          AND (o.no = f.similar_to OR (o.similar_to = f.similar_to AND o.no < f.no))
+                          AND o.no IN (SELECT fact_no FROM among)
+                          AND ($3::text IS NULL OR o.status = $3)
+                          AND ($4::text IS NULL OR o.kind = $4)
+                          AND ($5::text IS NULL OR strpos(lower(o.text), $5) > 0)))
  ORDER BY CASE WHEN $11::boolean THEN f.source_count ELSE 0 END DESC, f.no DESC
  LIMIT $6

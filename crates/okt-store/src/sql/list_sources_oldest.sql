@@ -1,7 +1,7 @@
 SELECT id, url, doi, status, failure::text, job_id, kind, content_type, title, author, site_name,
        published_at, language, license, body_sha256, body_size, file_name,
-       fetch_attempts::text AS "fetch_attempts!", max_cost_usd, tokens_in, tokens_out, usd, fact_count,
-       waiting_for, extraction::text, created_at, fetched_at, processed_at
+       fetch_attempts::text AS "fetch_attempts!", max_cost_micro_usd, tokens_in, tokens_out, micro_usd, fact_count,
+       waiting_for, waiting_budget, extraction::text, created_at, fetched_at, processed_at
   FROM okt_repository.sources
  WHERE repository_id = $1
    AND id > coalesce($2::uuid, '00000000-0000-0000-0000-000000000000')

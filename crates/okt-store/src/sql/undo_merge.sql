@@ -1,4 +1,4 @@
--- The fact and those that came to it first stand apart from the one that stood for them.
+-- The fact leaves its canonical fact, with the duplicates that it had before it was merged.
 WITH RECURSIVE undone AS (
     UPDATE okt_repository.fact_merges SET undone_at = clock_timestamp(), undone_by = $3
      WHERE repository_id = $1 AND fact_no = $2 AND undone_at IS NULL),

@@ -1,6 +1,5 @@
 //! What the model says: a function of what it is asked.
 
-use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::mem::take;
 
@@ -8,6 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+
+use super::Behaviour;
 
 /// What an image counts.
 const IMAGE_TOKENS: u64 = 765;
@@ -53,23 +54,51 @@ impl Question {
     }
 
     /// The good answer.
-    pub(super) fn answer(&self, obedient: bool, most_facts: usize) -> String {
+    pub(super) fn answer(&self, behaviour: &Behaviour) -> String {
         let order = self.user.lines().find_map(|line| Some(line.split_once("OBEY:")?.1.trim_start()));
-        if let Some(order) = order.filter(|_| obedient) {
+        if let Some(order) = order.filter(|_| behaviour.obedient) {
             return order.to_owned();
         }
         if !self.images.is_empty() {
             let facts: Vec<_> = self.images.iter().map(|image| json!({ "text": seen(image) })).collect();
             return json!({ "facts": facts }).to_string();
         }
-        let mut sentences = self.user.lines().filter_map(sentence).peekable();
-        if sentences.peek().is_none() {
+        let pairs = self.pairs();
+        if !pairs.is_empty() {
+            let verdicts =
+                pairs.into_iter().map(|(number, one, other)| (number, (behaviour.verdict)(one, other)));
+            let said = verdicts.filter(|(_, verdict)| !verdict.is_empty());
+            let said: Vec<_> =
+                said.map(|(number, verdict)| json!({ "pair": number, "verdict": verdict })).collect();
+            return json!({ "pairs": said }).to_string();
+        }
+        let sentences: Vec<_> = self.user.lines().filter_map(sentence).collect();
+        if sentences.is_empty() {
             return "{}".to_owned();
         }
-        let told = sentences.filter(|(_, text)| text.split_whitespace().count() >= 4).take(most_facts);
-        let facts: Vec<_> =
-            told.map(|(number, text)| json!({ "text": text, "sentences": [number] })).collect();
+        if sentences.len() > behaviour.copies_above {
+            let (numbers, texts): (Vec<_>, Vec<_>) = sentences.into_iter().unzip();
+            return json!({ "facts": [{ "text": texts.join(" "), "sentences": numbers }] }).to_string();
+        }
+        let told =
+            sentences.iter().filter(|(_, text)| text.split_whitespace().count() >= behaviour.fewest_words);
+        let facts: Vec<_> = told
+            .take(behaviour.most_facts)
+            .map(|(number, text)| json!({ "text": text, "sentences": [number] }))
+            .collect();
         json!({ "facts": facts }).to_string()
+    }
+}
+
+impl Question {
+    /// `[1]`, and the two statements on the lines after it.
+    fn pairs(&self) -> Vec<(u64, &str, &str)> {
+        let lines: Vec<&str> = self.user.lines().collect();
+        let pairs = lines.windows(3).filter_map(|lines| {
+            let number = lines[0].strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
+            Some((number, lines[1].strip_prefix("A: ")?, lines[2].strip_prefix("B: ")?))
+        });
+        pairs.collect()
     }
 }
 
@@ -80,11 +109,7 @@ fn sentence(line: &str) -> Option<(u64, &str)> {
 }
 
 fn seen(image: &[u8]) -> String {
-    let mut text = "The image shows pattern ".to_owned();
-    for byte in &Sha256::digest(image)[..4] {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text + "."
+    format!("The image shows pattern {}.", hex::encode(&Sha256::digest(image)[..4]))
 }
 
 /// Half of it, cut between characters.
@@ -128,6 +153,9 @@ fn number(digits: &mut u64) -> u64 {
 /// Words that are the same make numbers that are the same, so texts that share many are near each other.
 pub(super) fn vector(text: &str, dimensions: usize) -> Vec<f32> {
     let mut vector = vec![0.0_f32; dimensions];
+    if text.starts_with(super::NOWHERE) {
+        return vector;
+    }
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     for word in words.map(str::to_lowercase) {
         let mut hasher = DefaultHasher::new();

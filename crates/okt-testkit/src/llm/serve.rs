@@ -170,7 +170,7 @@ async fn gone(stream: &TcpStream) {
 
 fn chat(asked: &Value, behaviour: &Behaviour, fate: Fate, name: u64) -> (Answer, String) {
     let question = Question::read(asked);
-    let good = question.answer(behaviour.obedient, behaviour.most_facts);
+    let good = question.answer(behaviour);
     let (text, finish) = match fate {
         Fate::Garbage => ("Sure! Here is what I have found:", "stop"),
         Fate::Truncated => (cut(&good), "length"),

@@ -8,7 +8,7 @@ use okt_store::{Databases, Purpose};
 
 use super::kinds::{Step, TABLES};
 use super::percentile;
-use super::yard::start;
+use super::workers::start;
 use crate::db::{TestDatabase, run as run_sql};
 use crate::jobs::waiting;
 
@@ -35,7 +35,6 @@ pub async fn run(config: &Config, crowd: usize, samples: usize) -> Outcome {
     for part in jobs.chunks(1000) {
         let mut conn = databases.acquire_tasks().await.expect("a connection");
         okt_queue::enqueue(&mut conn, part).await.expect("jobs are queued");
-        conn.done();
     }
     let mut beside = waits(&databases, small, samples).await;
     let mut conn = databases.acquire_tasks().await.expect("a connection");
@@ -79,14 +78,14 @@ async fn waits(databases: &Databases, repository: RepositoryId, samples: usize) 
             assert!(Instant::now() < deadline, "it never ran");
             tokio::time::sleep(Duration::from_millis(5)).await;
         };
-        conn.done();
+        drop(conn);
         waits.push(wait);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     waits
 }
 
-/// Straight into the queue, and without a note: what is measured is the wait, not the effect.
+/// Straight into the queue, and without an outbox entry: what is measured is the wait, not the effect.
 fn job(repository: RepositoryId, n: i64, work_ms: u64) -> NewJob {
     waiting(repository, &Step { n, step: 1, steps: 1, work_ms })
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use okt_model::RepositoryId;
 
 use super::kinds::Step;
-use super::{Dice, Yard};
+use super::{Dice, TestWorkers};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
@@ -14,7 +14,7 @@ pub struct Plan {
     pub jobs: i64,
     pub kills: i64,
     pub workers: usize,
-    /// Write the effect and let go of the note in two transactions.
+    /// Write the effect and delete the outbox entry in two transactions.
     pub naive: bool,
 }
 
@@ -37,13 +37,13 @@ pub async fn run(program: &Path, url: &str, plan: Plan) -> Outcome {
     let mut dice = Dice::new(plan.seed);
     let naive: &[&str] = if plan.naive { &["--naive"] } else { &[] };
     let arguments = [&["--slots", "8"], naive].concat();
-    let mut yard = Yard::new(program, url, &[], &arguments).await;
+    let mut workers = TestWorkers::new(program, url, &[], &arguments).await;
     let repositories: Vec<RepositoryId> = (0..20).map(|_| RepositoryId::mint()).collect();
     // Every job asks for a second one.
     let pairs = plan.jobs / 2;
     let started = Instant::now();
     for _ in 0..plan.workers {
-        yard.hire();
+        workers.spawn();
     }
     let (mut pushed, mut kills) = (0, 0);
     while kills < plan.kills || pushed < pairs {
@@ -55,13 +55,13 @@ pub async fn run(program: &Path, url: &str, plan: Plan) -> Outcome {
                 .map(|n| Step { n, step: 1, steps: 2, work_ms: dice.below(20) })
                 .collect();
             let repository = dice.pick(&repositories);
-            yard.push(repository, &steps).await.expect("the database is up");
+            workers.push(repository, &steps).await.expect("the database is up");
             pushed += many;
         }
         if kills < plan.kills {
             tokio::time::sleep(Duration::from_millis(20 + dice.below(200))).await;
-            yard.kill(dice.index(yard.workers()));
-            yard.hire();
+            workers.kill(dice.index(workers.running()));
+            workers.spawn();
             kills += 1;
         }
     }
@@ -69,11 +69,11 @@ pub async fn run(program: &Path, url: &str, plan: Plan) -> Outcome {
     let deadline = Instant::now() + Duration::from_mins(5) + started.elapsed();
     loop {
         assert!(
-            yard.finish(deadline.saturating_duration_since(Instant::now())).await,
+            workers.finish(deadline.saturating_duration_since(Instant::now())).await,
             "it did not end: {} left",
-            yard.left().await
+            workers.left().await
         );
-        let again = yard.retry_discarded().await;
+        let again = workers.retry_discarded().await;
         set_aside += again;
         if again == 0 {
             break;
@@ -84,9 +84,9 @@ pub async fn run(program: &Path, url: &str, plan: Plan) -> Outcome {
         jobs: pairs * 2,
         kills,
         seconds: started.elapsed().as_secs_f64(),
-        lost: pairs * 2 - yard.count(&format!("{effects}) AS e")).await,
-        twice: yard.count(&format!("{effects} HAVING count(*) > 1) AS e")).await,
-        run_again: yard.count("SELECT count(*) FROM okt_tasks.jobs WHERE attempt > 1 OR claims > 1").await,
+        lost: pairs * 2 - workers.count(&format!("{effects}) AS e")).await,
+        twice: workers.count(&format!("{effects} HAVING count(*) > 1) AS e")).await,
+        run_again: workers.count("SELECT count(*) FROM okt_tasks.jobs WHERE attempt > 1 OR claims > 1").await,
         set_aside,
     }
 }

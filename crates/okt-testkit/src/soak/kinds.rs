@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use okt_model::{Error, Payload};
 use okt_queue::{Finished, JobContext, JobError, Kinds, SystemContext};
+use okt_store::Connection;
 use okt_store::outbox::When;
-use okt_store::{Connection, from_sqlx};
 use serde::{Deserialize, Serialize};
 
 /// Where they write.
@@ -70,7 +70,7 @@ impl Payload for Tick {
     const KIND: &'static str = "soak_tick";
 }
 
-/// All of them. `naive` writes the row and lets go of the note in two transactions, as one would without thinking.
+/// All of them. `naive` writes the row and deletes the outbox entry in two transactions, as one would without thinking.
 pub fn kinds(naive: bool) -> Kinds {
     Kinds::default()
         .repository(move |payload: Step, ctx| step(payload, ctx, naive))
@@ -83,23 +83,23 @@ async fn step(payload: Step, ctx: JobContext, naive: bool) -> Result<Finished, J
     run(ctx.databases(), ctx.id(), Step::KIND).await?;
     tokio::time::sleep(Duration::from_millis(payload.work_ms)).await;
     if naive {
-        let mut tx = ctx.look().await?;
+        let mut tx = ctx.read().await?;
         write(&mut tx, &payload).await?;
         tx.commit().await?;
     }
-    let mut effect = ctx.begin().await?;
+    let mut tx = ctx.begin().await?;
     if !naive {
-        write(&mut effect, &payload).await?;
+        write(&mut tx, &payload).await?;
     }
     if payload.step < payload.steps {
-        effect.push(&Step { step: payload.step + 1, ..payload }, When::default()).await?;
+        tx.push(&Step { step: payload.step + 1, ..payload }, When::default()).await?;
     }
-    effect.commit(None).await
+    tx.commit(None).await
 }
 
-async fn write(conn: &mut Connection, payload: &Step) -> Result<(), Error> {
+async fn write(conn: &mut Connection, payload: &Step) -> okt_pg::Result<()> {
     let row = sqlx::query("INSERT INTO okt_soak.effects (n, step) VALUES ($1, $2)");
-    row.bind(payload.n).bind(payload.step).execute(conn).await.map_err(from_sqlx)?;
+    row.bind(payload.n).bind(payload.step).execute(conn).await?;
     Ok(())
 }
 
@@ -123,17 +123,15 @@ async fn tick(ctx: SystemContext) -> Result<Finished, JobError> {
     run(ctx.databases(), ctx.id(), Tick::KIND).await?;
     let row = sqlx::query("INSERT INTO okt_soak.ticks (job_id) VALUES ($1) ON CONFLICT DO NOTHING");
     let mut conn = ctx.databases().acquire_system().await?;
-    row.bind(ctx.id().uuid()).execute(&mut *conn).await.map_err(from_sqlx)?;
-    conn.done();
+    row.bind(ctx.id().uuid()).execute(&mut *conn).await.map_err(okt_pg::Error::from)?;
     Ok(ctx.finish(None))
 }
 
 /// Leaves a trace of every run, also of one that does not end.
-async fn run(databases: &okt_store::Databases, id: okt_model::JobId, kind: &str) -> Result<(), Error> {
+async fn run(databases: &okt_store::Databases, id: okt_model::JobId, kind: &str) -> okt_pg::Result<()> {
     let mut conn = databases.acquire_system().await?;
     let row = sqlx::query("INSERT INTO okt_soak.runs (job_id, kind, pid) VALUES ($1, $2, $3)");
     let row = row.bind(id.uuid()).bind(kind).bind(i64::from(std::process::id()));
-    row.execute(&mut *conn).await.map_err(from_sqlx)?;
-    conn.done();
+    row.execute(&mut *conn).await?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use okt_model::RepositoryId;
 
 use super::kinds::Step;
-use super::{Dice, Yard, percentile};
+use super::{Dice, TestWorkers, percentile};
 use crate::cluster::Cluster;
 
 #[derive(Debug)]
@@ -27,14 +27,14 @@ pub struct Outcome {
 pub async fn run(program: &Path, seed: u64, stops: usize) -> Outcome {
     let mut dice = Dice::new(seed);
     let cluster = Arc::new(Cluster::start());
-    let mut yard = Yard::new(program, &cluster.url(), &[], &["--slots", "4"]).await;
+    let mut workers = TestWorkers::new(program, &cluster.url(), &[], &["--slots", "4"]).await;
     for _ in 0..2 {
-        yard.hire();
+        workers.spawn();
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let asking = tokio::spawn(ask(yard.databases.clone(), yard.home.clone(), Arc::clone(&stop)));
+    let asking = tokio::spawn(ask(workers.databases.clone(), workers.shard.clone(), Arc::clone(&stop)));
     assert!(
-        yard.wait_for("SELECT count(*) FROM okt_soak.effects", 20, Duration::from_secs(30)).await,
+        workers.wait_for("SELECT count(*) FROM okt_soak.effects", 20, Duration::from_secs(30)).await,
         "no work"
     );
     let mut back = Vec::new();
@@ -44,20 +44,20 @@ pub async fn run(program: &Path, seed: u64, stops: usize) -> Outcome {
         tokio::time::sleep(Duration::from_millis(dice.below(800))).await;
         on_cluster(&cluster, Cluster::up).await;
         let up = Instant::now();
-        let before = yard.count("SELECT count(*) FROM okt_soak.effects").await;
+        let before = workers.count("SELECT count(*) FROM okt_soak.effects").await;
         let query = "SELECT count(*) FROM okt_soak.effects";
-        assert!(yard.wait_for(query, before + 1, Duration::from_mins(1)).await, "nobody works any more");
+        assert!(workers.wait_for(query, before + 1, Duration::from_mins(1)).await, "nobody works any more");
         back.push(up.elapsed().as_secs_f64());
     }
     stop.store(true, Ordering::Relaxed);
     let promised = asking.await.expect("the asking ends");
-    assert!(yard.finish(Duration::from_mins(3)).await, "it did not end: {} left", yard.left().await);
-    yard.retry_discarded().await;
-    assert!(yard.finish(Duration::from_mins(1)).await, "it did not end");
+    assert!(workers.finish(Duration::from_mins(3)).await, "it did not end: {} left", workers.left().await);
+    workers.retry_discarded().await;
+    assert!(workers.finish(Duration::from_mins(1)).await, "it did not end");
     let mut lost = 0;
     for n in &promised {
         lost += usize::from(
-            yard.count(&format!("SELECT count(*) FROM okt_soak.effects WHERE n = {n}")).await == 0,
+            workers.count(&format!("SELECT count(*) FROM okt_soak.effects WHERE n = {n}")).await == 0,
         );
     }
     let twice = "SELECT count(*) FROM (SELECT n FROM okt_soak.effects GROUP BY n HAVING count(*) > 1) AS e";
@@ -65,18 +65,18 @@ pub async fn run(program: &Path, seed: u64, stops: usize) -> Outcome {
         stops,
         promised: promised.len(),
         lost,
-        twice: yard.count(twice).await,
+        twice: workers.count(twice).await,
         back_within: percentile(&mut back, 1.0),
     }
 }
 
 /// Asks for a job now and then; returns those that were promised. One whose answer got lost is not.
-async fn ask(databases: okt_store::Databases, home: String, stop: Arc<AtomicBool>) -> Vec<i64> {
+async fn ask(databases: okt_store::Databases, shard: String, stop: Arc<AtomicBool>) -> Vec<i64> {
     let (repository, mut n, mut promised) = (RepositoryId::mint(), 0, Vec::new());
     while !stop.load(Ordering::Relaxed) {
         n += 1;
         let asked = async {
-            let mut tx = databases.begin(&home, repository).await?;
+            let mut tx = databases.begin(&shard, repository).await?;
             let wish = Step { n, step: 1, steps: 1, work_ms: 5 };
             let id = okt_model::JobId::mint();
             okt_store::outbox::push(&mut tx, repository, id, &wish, okt_store::outbox::When::default())
@@ -92,7 +92,7 @@ async fn ask(databases: okt_store::Databases, home: String, stop: Arc<AtomicBool
     promised
 }
 
-async fn on_cluster(cluster: &Arc<Cluster>, deed: fn(&Cluster)) {
+async fn on_cluster(cluster: &Arc<Cluster>, action: fn(&Cluster)) {
     let cluster = Arc::clone(cluster);
-    tokio::task::spawn_blocking(move || deed(&cluster)).await.expect("the cluster obeys");
+    tokio::task::spawn_blocking(move || action(&cluster)).await.expect("the cluster obeys");
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use okt_model::RepositoryId;
 
 use super::kinds::{Harm, Poison, Step};
-use super::{Dice, Yard};
+use super::{Dice, TestWorkers};
 
 #[derive(Debug)]
 pub struct Outcome {
@@ -25,9 +25,9 @@ pub struct Outcome {
 
 pub async fn run(program: &Path, url: &str, seed: u64, jobs: i64, poison: i64) -> Outcome {
     let mut dice = Dice::new(seed);
-    let mut yard = Yard::new(program, url, &[], &["--slots", "8"]).await;
+    let mut workers = TestWorkers::new(program, url, &[], &["--slots", "8"]).await;
     for _ in 0..3 {
-        yard.hire();
+        workers.spawn();
     }
     let started = Instant::now();
     let repositories: Vec<RepositoryId> = (0..5).map(|_| RepositoryId::mint()).collect();
@@ -39,7 +39,7 @@ pub async fn run(program: &Path, url: &str, seed: u64, jobs: i64, poison: i64) -
             let many = (innocent - good).min(innocent / poison + 1);
             let steps: Vec<Step> =
                 (good..good + many).map(|n| Step { n, step: 1, steps: 1, work_ms: dice.below(10) }).collect();
-            yard.push(repository, &steps).await.expect("the database is up");
+            workers.push(repository, &steps).await.expect("the database is up");
             good += many;
         }
         if bad < poison {
@@ -48,14 +48,14 @@ pub async fn run(program: &Path, url: &str, seed: u64, jobs: i64, poison: i64) -
                 1 => Harm::Refuse,
                 _ => Harm::Abort,
             };
-            yard.push(repository, &[Poison { how }]).await.expect("the database is up");
+            workers.push(repository, &[Poison { how }]).await.expect("the database is up");
             bad += 1;
         }
     }
     let (mut deaths, deadline) = (0, Instant::now() + Duration::from_mins(10));
-    while yard.left().await > 0 {
-        assert!(Instant::now() < deadline, "it did not end: {} left", yard.left().await);
-        deaths += yard.tend();
+    while workers.left().await > 0 {
+        assert!(Instant::now() < deadline, "it did not end: {} left", workers.left().await);
+        deaths += workers.replace_dead();
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let once = "SELECT count(*) FROM (SELECT n FROM okt_soak.effects GROUP BY n HAVING count(*) = 1) AS e";
@@ -64,10 +64,10 @@ pub async fn run(program: &Path, url: &str, seed: u64, jobs: i64, poison: i64) -
                         AND length(failures -> -1 ->> 'message') > 10";
     Outcome {
         innocent,
-        finished: yard.count(once).await,
+        finished: workers.count(once).await,
         poison,
-        runs: yard.count(runs).await,
-        explained: yard.count(explained).await,
+        runs: workers.count(runs).await,
+        explained: workers.count(explained).await,
         deaths,
         seconds: started.elapsed().as_secs_f64(),
     }

@@ -4,8 +4,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use http::Method;
-use okt_auth::{Auth, Decision};
-use okt_model::{Action, Domain, Object, Permission, RepositoryId};
+use okt_auth::permissions::RepositoryRead;
+use okt_auth::{Auth, Needed as _, Refused};
+use okt_model::{Domain, RepositoryId};
 
 use super::{Tenants, plans};
 use crate::accounts::session;
@@ -147,14 +148,14 @@ impl Installation {
     async fn decide(&self, round: usize) -> Duration {
         let number = round % self.members.len();
         let (_, _, theirs) = self.tenants.members[number];
-        let read = Permission::new(Object::Repository, Action::Read);
+        let read = RepositoryRead::PERMISSION;
         let auth = self.auth();
         let started = Instant::now();
         let caller = auth.authenticate(&self.members[number]).await.expect("an answer").expect("a member");
         let there = caller.decide(Domain::Repository(theirs), read);
         let elsewhere = caller.decide(Domain::Repository(RepositoryId::mint()), read);
         let took = started.elapsed();
-        assert_eq!((there, elsewhere), (Decision::Allowed, Decision::Invisible));
+        assert_eq!((there, elsewhere), (Ok(()), Err(Refused::Invisible)));
         took
     }
 

@@ -4,8 +4,8 @@
 //! repository gets one when it has grown large, and loses it when it has shrunk. Whether there is one is read from the
 //! catalogue each time. The login builds it, because the role of the service may change rows but not tables.
 
-use okt_model::Result;
-use okt_store::{Connection, from_sqlx};
+use okt_pg::Result;
+use okt_store::Connection;
 use sqlx::{AssertSqlSafe, Connection as _};
 use uuid::Uuid;
 
@@ -54,8 +54,7 @@ impl PgVector {
         let alone =
             sqlx::query_scalar!(r#"SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS "alone!""#, name);
         // Somebody may have been at it since we looked.
-        if !alone.fetch_one(&mut owner).await.map_err(from_sqlx)? || state(&mut owner, &name).await? != found
-        {
+        if !alone.fetch_one(&mut owner).await? || state(&mut owner, &name).await? != found {
             return Ok(Indexing::Busy);
         }
         let settings = sqlx::query_scalar!(
@@ -64,7 +63,7 @@ impl PgVector {
                                pg_size_bytes(current_setting('maintenance_work_mem'))) / 1024 || 'kB', false))",
             MEMORY,
         );
-        settings.fetch_one(&mut owner).await.map_err(from_sqlx)?;
+        settings.fetch_one(&mut owner).await?;
         // One that is there but can't be used was cut short.
         drop_index(&mut owner, &name).await?;
         let done = match part {
@@ -74,8 +73,8 @@ impl PgVector {
             }
             _ => Indexing::Dropped,
         };
-        owner.close().await.map_err(from_sqlx)?;
-        tracing::info!(repository.id = %tenant.repository, space = space.name, count, ?done, "the index of a repository");
+        owner.close().await?;
+        tracing::info!(repository.id = %tenant.repository, space = space.name, count, ?done, "updated the vector index of a repository");
         Ok(done)
     }
 
@@ -86,7 +85,7 @@ impl PgVector {
         space: &Space,
         index: &str,
     ) -> Result<(Option<String>, i64, Option<bool>)> {
-        let mut tx = self.databases.begin_behind(&tenant.database, tenant.repository).await?;
+        let mut tx = self.databases.begin_unfenced(&tenant.database, tenant.repository).await?;
         let row = sqlx::query!(
             r#"SELECT max(part::text) AS part, count(*) AS "count!"
                  FROM (SELECT tableoid::regclass AS part FROM okt_vectors.points
@@ -102,20 +101,17 @@ impl PgVector {
     }
 
     /// Those of all repositories in a space.
-    pub(super) async fn drop_indexes(&self, space: &Space) -> Result<()> {
-        for home in self.databases.homes() {
-            let mut owner = self.databases.connect_as_owner(home).await?;
-            let names = sqlx::query_scalar!(
-                r#"SELECT relname::text AS "name!" FROM pg_class
-                    WHERE relnamespace = 'okt_vectors'::regnamespace AND relkind = 'i' AND relname LIKE $1"#,
-                format!("hnsw\\_%\\_{}", tag(space)),
-            );
-            for name in names.fetch_all(&mut owner).await.map_err(from_sqlx)? {
-                drop_index(&mut owner, &name).await?;
-            }
-            owner.close().await.map_err(from_sqlx)?;
+    pub(super) async fn drop_indexes(&self, database: &str, space: &Space) -> Result<()> {
+        let mut owner = self.databases.connect_as_owner(database).await?;
+        let names = sqlx::query_scalar!(
+            r#"SELECT relname::text AS "name!" FROM pg_class
+                WHERE relnamespace = 'okt_vectors'::regnamespace AND relkind = 'i' AND relname LIKE $1"#,
+            format!("hnsw\\_%\\_{}", tag(space)),
+        );
+        for name in names.fetch_all(&mut owner).await? {
+            drop_index(&mut owner, &name).await?;
         }
-        Ok(())
+        Ok(owner.close().await?)
     }
 }
 
@@ -180,7 +176,7 @@ async fn build(conn: &mut Connection, name: &str, part: &str, tenant: &Tenant, s
         tenant.repository.uuid(),
         key(space),
     );
-    let statement = statement.fetch_one(&mut *conn).await.map_err(from_sqlx)?;
+    let statement = statement.fetch_one(&mut *conn).await?;
     execute(conn, &statement).await
 }
 
@@ -194,11 +190,11 @@ async fn state(conn: &mut Connection, name: &str) -> Result<Option<bool>> {
         "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)",
         format!("okt_vectors.{name}"),
     );
-    valid.fetch_optional(conn).await.map_err(from_sqlx)
+    Ok(valid.fetch_optional(conn).await?)
 }
 
 /// What can't be prepared; nothing in it comes from anybody else.
 async fn execute(conn: &mut Connection, statement: &str) -> Result<()> {
-    sqlx::query(AssertSqlSafe(statement.to_owned())).execute(conn).await.map_err(from_sqlx)?;
+    sqlx::query(AssertSqlSafe(statement.to_owned())).execute(conn).await?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Chat and embedding models, by the OpenAI-compatible protocol.
 
+use okt_model::Money;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -15,13 +16,17 @@ pub struct Ai {
     pub gateway: AiEndpoint,
     /// One vendor's own service.
     pub cloud: AiEndpoint,
-    /// A server of one's own.
+    /// A self-hosted model server.
     pub local: AiEndpoint,
-    /// Texts in one embedding request.
+    /// Texts per embedding request.
     #[schemars(range(min = 1))]
     pub embed_batch_size: u32,
-    /// How long a call may wait for its turn under `rate_limit_rpm`.
+    /// How long a call may wait for `rate_limit_rpm`.
     pub rate_limit_wait_timeout: Period,
+    /// The most that all repositories together may spend on models in a calendar month (UTC), in US dollars; 0 for no
+    /// limit. A call that could exceed it waits, and its job says so.
+    #[schemars(range(min = 0.0, max = 1e9))]
+    pub monthly_usd: f64,
     /// The models that may be used, with their prices.
     pub models: Vec<Model>,
 }
@@ -29,42 +34,42 @@ pub struct Ai {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AiEndpoint {
-    /// Address up to and including `/v1`; empty turns it off.
+    /// Base URL up to and including `/v1`; empty turns it off.
     #[serde(with = "format::optional")]
     #[schemars(schema_with = "format::http_url")]
     pub base_url: Option<Url>,
-    /// Key for it.
+    /// API key.
     pub api_key: Secret,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// Its name at the provider.
+    /// Name of the model at its provider.
     #[schemars(length(min = 1))]
     pub id: String,
-    /// Which endpoint serves it.
+    /// Endpoint that serves it.
     pub provider: AiProvider,
-    /// Price of a million tokens read, in US dollars.
+    /// Price of a million input tokens, in US dollars.
     #[serde(default)]
     #[schemars(range(min = 0.0))]
     pub input_cost_per_1m: f64,
-    /// Price of a million tokens written, in US dollars.
+    /// Price of a million output tokens, in US dollars.
     #[serde(default)]
     #[schemars(range(min = 0.0))]
     pub output_cost_per_1m: f64,
-    /// Requests a minute; 0 for no limit.
+    /// Requests per minute; 0 for no limit.
     #[serde(default)]
     pub rate_limit_rpm: u32,
-    /// Calls at once from one process; 0 for no limit.
+    /// Concurrent calls from one process; 0 for no limit.
     #[serde(default)]
     pub max_in_flight: u32,
 }
 
 impl Model {
-    /// Of so many tokens, in US dollars.
-    pub fn price(&self, tokens_in: f64, tokens_out: f64) -> f64 {
-        (tokens_in * self.input_cost_per_1m + tokens_out * self.output_cost_per_1m) / 1_000_000.0
+    /// Of so many tokens.
+    pub fn price(&self, tokens_in: u64, tokens_out: u64) -> Money {
+        Money::price(&[(tokens_in, self.input_cost_per_1m), (tokens_out, self.output_cost_per_1m)])
     }
 }
 
@@ -86,7 +91,7 @@ pub struct LlmRetry {
     pub base_delay: Period,
     /// Longest wait.
     pub max_delay: Period,
-    /// For one attempt. A job that calls a model must be allowed more than all attempts and waits together.
+    /// Timeout of one attempt. A job that calls a model must be allowed more than all attempts and waits together.
     #[schemars(extend("x-positive" = true))]
     pub per_call_timeout: Period,
 }

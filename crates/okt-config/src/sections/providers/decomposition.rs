@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Decomposition {
-    /// Cutting of text into pieces a model can read.
+    /// Splitting of text into chunks.
     pub chunking: Chunking,
     /// Facts from text.
     pub fact_extraction: FactExtraction,
@@ -31,7 +31,7 @@ pub struct Chunking {
 pub struct FactExtraction {
     /// Id of a model in `providers.ai.models`; empty turns the stage off.
     pub model: String,
-    /// Chunks of one source asked about at once.
+    /// Concurrent calls for the chunks of one source.
     #[schemars(range(min = 1))]
     pub concurrency: u32,
 }
@@ -39,16 +39,16 @@ pub struct FactExtraction {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImageExtraction {
-    /// Whether it is used.
+    /// Whether it is enabled.
     pub enabled: bool,
-    /// Id of a model in `providers.ai.models` that can see; empty turns the stage off.
+    /// Id of a model in `providers.ai.models` that accepts images; empty turns the stage off.
     pub model: String,
-    /// Larger images are left out.
+    /// Larger images are skipped.
     #[schemars(range(min = 1))]
     pub max_image_bytes: u64,
-    /// Images of one source that are looked at.
+    /// Images of one source that are sent to the model.
     pub max_images_per_source: u32,
-    /// Images of one source asked about at once.
+    /// Concurrent calls for the images of one source.
     #[schemars(range(min = 1))]
     pub concurrency: u32,
 }
@@ -63,14 +63,14 @@ impl ImageExtraction {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConceptExtraction {
-    /// Whether it is used.
+    /// Whether it is enabled.
     pub enabled: bool,
     /// Id of a model in `providers.ai.models`; empty turns the stage off.
     pub model: String,
-    /// Facts in one question.
+    /// Facts per call.
     #[schemars(range(min = 1))]
     pub fact_batch_size: u32,
-    /// Questions asked at once.
+    /// Concurrent calls.
     #[schemars(range(min = 1))]
     pub concurrency: u32,
 }

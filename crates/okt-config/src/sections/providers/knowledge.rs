@@ -8,18 +8,35 @@ use crate::period::Period;
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dedup {
-    /// Cosine similarity above which two facts are taken for the same.
+    /// Cosine similarity from which two facts are compared. What happens then is up to `policy`.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub threshold: f64,
-    /// Facts older than this are not looked at again.
+    /// When two facts that are compared become one. `rule`: only if every difference between their words is of a kind that is
+    /// known to keep the meaning; there is such a rule for English, and facts in other languages stay two unless they are
+    /// equal. `cosine`: always, unless a difference is found that is known to change the meaning (a number, a date, a name, a
+    /// negation). It merges more, and among what it merges are facts that differ. `judge`: as `rule`, and of the others a pair
+    /// without such a difference if `judge_model` says twice, in both orders, that they say the same. It costs model calls.
+    pub policy: DedupPolicy,
+    /// Id of the model in `providers.ai.models` that `policy = "judge"` asks. Take a large one: what it accepts becomes one
+    /// fact. A model of 1.5 billion parameters accepted 15 of 30 pairs that differ.
+    pub judge_model: String,
+    /// Facts that are still `new` after this time become `stable` without being compared.
     #[schemars(extend("x-positive" = true))]
     pub catchup_max_age: Period,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DedupPolicy {
+    Rule,
+    Judge,
+    Cosine,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reports {
-    /// Whether it is used.
+    /// Whether it is enabled.
     pub enabled: bool,
     /// Least cosine similarity between a sentence and a fact.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -27,7 +44,7 @@ pub struct Reports {
     /// Facts linked to one sentence.
     #[schemars(range(min = 1))]
     pub max_facts_per_sentence: u32,
-    /// Shorter sentences are left out; in characters.
+    /// Shorter sentences are skipped; in characters.
     pub min_sentence_runes: u32,
     /// Whether a fact supports or contradicts a sentence.
     pub posture: Posture,
@@ -36,17 +53,17 @@ pub struct Reports {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Posture {
-    /// Whether it is used; otherwise every link is `related`.
+    /// Whether it is enabled; otherwise every link is `related`.
     pub enabled: bool,
     /// Id of a model in `providers.ai.models`; empty turns the stage off.
     pub model: String,
-    /// Pairs in one question.
+    /// Pairs per call.
     #[schemars(range(min = 1))]
     pub batch_size: u32,
-    /// Questions asked at once.
+    /// Concurrent calls.
     #[schemars(range(min = 1))]
     pub max_concurrent: u32,
-    /// Longest answer.
+    /// Maximum output tokens per call.
     #[schemars(range(min = 1))]
     pub max_tokens: u32,
 }
@@ -54,7 +71,7 @@ pub struct Posture {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Summarization {
-    /// Whether it is used.
+    /// Whether it is enabled.
     pub enabled: bool,
     /// Id of a model in `providers.ai.models`; empty turns the stage off.
     pub model: String,
@@ -67,7 +84,7 @@ pub struct Summarization {
     /// A lock older than this is taken over.
     #[schemars(extend("x-positive" = true))]
     pub lock_staleness: Period,
-    /// Longest answer.
+    /// Maximum output tokens per call.
     #[schemars(range(min = 1))]
     pub max_tokens: u32,
 }
@@ -75,7 +92,7 @@ pub struct Summarization {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Refinement {
-    /// Whether it is used.
+    /// Whether it is enabled.
     pub enabled: bool,
     /// Id of a model in `providers.ai.models`; empty turns the stage off.
     pub model: String,
@@ -84,10 +101,10 @@ pub struct Refinement {
     pub max_candidates_per_run: u32,
     /// Concepts with fewer facts than this may be dropped.
     pub prune_threshold: u32,
-    /// Longest answer.
+    /// Maximum output tokens per call.
     #[schemars(range(min = 1))]
     pub max_tokens: u32,
-    /// Questions asked at once.
+    /// Concurrent calls.
     #[schemars(range(min = 1))]
     pub max_concurrency: u32,
 }
@@ -95,11 +112,11 @@ pub struct Refinement {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Synthesis {
-    /// Whether it is used.
+    /// Whether it is enabled.
     pub enabled: bool,
     /// Id of a model in `providers.ai.models`; empty turns the stage off.
     pub model: String,
-    /// Longest answer.
+    /// Maximum output tokens per call.
     #[schemars(range(min = 1))]
     pub max_tokens: u32,
     /// How long the model may think.

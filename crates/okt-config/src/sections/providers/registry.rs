@@ -11,22 +11,22 @@ use crate::secret::Secret;
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegistryClient {
-    /// Base address; empty turns it off.
+    /// Base URL; empty turns it off.
     #[serde(with = "format::optional")]
     #[schemars(schema_with = "format::http_url")]
     pub url: Option<Url>,
-    /// How this instance proves itself. `bearer` and `hmac` need a key.
+    /// How this instance authenticates. `bearer` and `hmac` need a key.
     pub auth_mode: AuthMode,
     /// Key for writing.
     pub api_key: Secret,
     /// Key for reading; empty for the one for writing.
     pub read_api_key: Secret,
-    /// Models whose decompositions are taken; `"*"` for all.
+    /// Models whose decompositions are accepted; `"*"` for all.
     pub allowed_models: Vec<String>,
     /// Results in one page of a search.
     #[schemars(range(min = 1, max = 200))]
     pub per_page: u32,
-    /// For one search.
+    /// Timeout of one search.
     #[schemars(extend("x-positive" = true))]
     pub timeout: Period,
 }
@@ -34,13 +34,13 @@ pub struct RegistryClient {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegistryEntry {
-    /// Its name in repositories' settings; unique.
+    /// Name in the settings of repositories; unique.
     #[schemars(schema_with = "format::name")]
     pub id: String,
-    /// Base address.
+    /// Base URL.
     #[schemars(schema_with = "format::required_http_url")]
     pub url: Url,
-    /// How this instance proves itself. `bearer` and `hmac` need a key.
+    /// How this instance authenticates. `bearer` and `hmac` need a key.
     #[serde(default)]
     pub auth_mode: AuthMode,
     /// Key for writing.
@@ -49,7 +49,7 @@ pub struct RegistryEntry {
     /// Key for reading; empty for the one for writing.
     #[serde(default)]
     pub read_api_key: Secret,
-    /// Models whose decompositions are taken; `"*"` for all.
+    /// Models whose decompositions are accepted; `"*"` for all.
     #[serde(default = "all_models")]
     pub allowed_models: Vec<String>,
 }

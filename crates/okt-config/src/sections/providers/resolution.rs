@@ -12,9 +12,10 @@ use crate::period::Period;
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolution {
-    /// A page with less text than this is not taken: another provider is asked, and when none finds more the source fails; in characters.
+    /// A page with less text than this is rejected: another provider is tried, and if none finds more the source fails; in
+    /// characters.
     pub min_content_chars: u32,
-    /// Whether a site's robots.txt is heeded. Rules for the agent `okt`, or else for everyone, count.
+    /// Whether robots.txt is obeyed: the rules for the agent `okt`, or else those for all agents.
     pub robots: bool,
     /// Requests to one host at once, over all sources.
     #[schemars(range(min = 1, max = 100))]
@@ -24,29 +25,29 @@ pub struct Resolution {
     pub per_host_delay: Period,
     /// Plain HTTP.
     pub fetch: Fetch,
-    /// Free copies of scholarly works, by the Unpaywall protocol.
+    /// Open-access copies of scholarly works, by the Unpaywall protocol.
     pub open_access: OpenAccess,
     /// HTTP with a browser's TLS fingerprint.
     pub tls: Tls,
     /// A browser that solves challenges, by the `FlareSolverr` protocol.
     pub challenge_solver: ChallengeSolver,
-    /// Leaving out providers that keep failing for a host.
+    /// Skipping of providers that keep failing for a host.
     pub auto_skip: AutoSkip,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fetch {
-    /// Whether it is used.
+    /// Whether it is enabled.
     pub enabled: bool,
-    /// For one whole attempt.
+    /// Timeout of one attempt.
     #[schemars(extend("x-positive" = true))]
     pub timeout: Period,
     /// Addresses, each with its port, that may be fetched although they are not public or the port is neither 80 nor
-    /// 443. Every other private address and every other port is refused, whoever asks.
+    /// 443. Every other private address and every other port is rejected for all users.
     #[schemars(schema_with = "format::socket_addresses")]
     pub allow_private: Vec<SocketAddr>,
-    /// Further attempts.
+    /// Retries.
     pub retry: Retry,
 }
 
@@ -68,10 +69,10 @@ pub struct Retry {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenAccess {
-    /// Where.
+    /// Base URL.
     #[schemars(schema_with = "format::required_http_url")]
     pub base_url: Url,
-    /// The service refuses callers without one; empty turns it off.
+    /// Contact e-mail address, which the service requires; empty turns it off.
     #[schemars(schema_with = "format::email")]
     pub email: String,
 }
@@ -82,7 +83,7 @@ pub struct Tls {
     /// The browser to look like: `chrome`, `edge`, `firefox`, `opera` or `safari`, with a version such as `chrome_149` or
     /// without one for the newest that is known. Empty turns it off.
     pub impersonate: String,
-    /// For one whole attempt.
+    /// Timeout of one attempt.
     #[schemars(extend("x-positive" = true))]
     pub timeout: Period,
 }
@@ -90,34 +91,34 @@ pub struct Tls {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChallengeSolver {
-    /// Where; empty turns it off, unless `endpoints` has some.
+    /// Base URL of a solver; empty turns it off, unless `endpoints` has some.
     #[serde(with = "format::optional")]
     #[schemars(schema_with = "format::http_url")]
     pub url: Option<Url>,
-    /// Several solvers, used in turn.
+    /// Base URLs of several solvers, used in turn.
     #[schemars(schema_with = "format::http_urls")]
     pub endpoints: Vec<Url>,
-    /// Challenges being solved at once; 0 for no cap.
+    /// Challenges solved at once; 0 for no limit.
     pub max_concurrency: u32,
-    /// For one whole attempt.
+    /// Timeout of one attempt.
     #[schemars(extend("x-positive" = true))]
     pub timeout: Period,
-    /// Further attempts.
+    /// Retries.
     pub retry: Retry,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AutoSkip {
-    /// Whether it is used.
+    /// Whether it is enabled.
     pub enabled: bool,
-    /// Attempts before a host and provider are judged.
+    /// Least number of attempts before a pair of host and provider is skipped.
     #[schemars(range(min = 1))]
     pub min_sample: u32,
-    /// Share of failures at which the pair is left out.
+    /// Share of failures at which the pair is skipped.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub failure_threshold: f64,
-    /// How long it is left out.
+    /// How long it is skipped.
     #[schemars(extend("x-positive" = true))]
     pub cooldown: Period,
 }

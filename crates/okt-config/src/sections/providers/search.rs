@@ -19,13 +19,13 @@ pub struct SearchProviders {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebSearch {
-    /// The protocol that is spoken.
+    /// Protocol of the service.
     pub kind: WebSearchKind,
-    /// Where; empty for the public address of `serper` or `brave`. `searxng` has none, so it needs one.
+    /// Base URL; empty for the public address of `serper` or `brave`. `searxng` has none, so it needs one.
     #[serde(with = "format::optional")]
     #[schemars(schema_with = "format::http_url")]
     pub base_url: Option<Url>,
-    /// Key for it.
+    /// API key.
     pub api_key: Secret,
 }
 
@@ -40,12 +40,12 @@ pub enum WebSearchKind {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcademicSearch {
-    /// Where.
+    /// Base URL.
     #[schemars(schema_with = "format::required_http_url")]
     pub base_url: Url,
-    /// Sent along, as the service asks of polite callers.
+    /// Contact e-mail address sent with each request, as the service asks.
     #[schemars(schema_with = "format::email")]
     pub email: String,
-    /// Key for it, if there is one.
+    /// API key; optional.
     pub api_key: Secret,
 }

@@ -81,7 +81,7 @@ async fn vectors_of_another_length_than_configured_are_refused_with_both_numbers
     // Asking again gives the same.
     assert_eq!((kind(&error), error.is_retryable(), server.requests()), ("dimensions", false, 1));
     let words = error.to_string();
-    assert!(words.contains("have 2 dimensions and not the 768 of providers.embedding.dimensions"), "{words}");
+    assert!(words.contains("have 2 dimensions, but providers.embedding.dimensions is 768"), "{words}");
     let error = Error::from(error);
     assert!(matches!(&error, Error::Operator(told) if *told == words) && !error.retryable(), "{error:?}");
 }

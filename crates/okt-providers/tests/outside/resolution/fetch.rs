@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use okt_model::Result;
-use okt_providers::resolution::{End, Page, Provider, Resolution, Taker, Validators, Verdict, Wanted};
+use okt_providers::resolution::{End, Page, PageQuality, Provider, Resolution, Taker, Validators, Wanted};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::oneshot;
 
@@ -334,7 +334,7 @@ async fn a_fault_of_the_taker_ends_everything() {
 struct Halves(Option<oneshot::Sender<()>>, usize);
 
 impl Taker for Halves {
-    async fn take(&mut self, page: &mut Page) -> Result<Verdict> {
+    async fn take(&mut self, page: &mut Page) -> Result<PageQuality> {
         while let Some(piece) = page.chunk().await? {
             self.1 += piece.len();
             if self.1 >= 100_000
@@ -343,7 +343,7 @@ impl Taker for Halves {
                 go_on.send(()).unwrap();
             }
         }
-        Ok(Verdict::Enough)
+        Ok(PageQuality::Enough)
     }
 }
 

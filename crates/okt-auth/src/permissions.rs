@@ -1,0 +1,57 @@
+//! The permissions that routes and use cases ask for, as types.
+//!
+//! A use case names the one that it needs in its signature (`&RepoScope<SourceDelete>`), the handler asks for the same one
+//! (`Repository<SourceDelete>`), and the line of the route table reads its guard from it. To ask for a permission that
+//! nothing has asked for yet, add a line here.
+
+use okt_model::{Action, Object, Permission};
+
+/// A permission as a type.
+pub trait Needed: 'static {
+    const PERMISSION: Permission;
+}
+
+macro_rules! permissions {
+    ($($name:ident = $object:ident $action:ident),+ $(,)?) => {
+        $(
+            #[doc = concat!("[`Object::", stringify!($object), "`], [`Action::", stringify!($action), "`].")]
+            pub struct $name;
+
+            impl Needed for $name {
+                const PERMISSION: Permission = Permission::new(Object::$object, Action::$action);
+            }
+        )+
+
+        #[cfg(test)]
+        pub(crate) const ALL: &[crate::scope::tests::Asked] = &[$(crate::scope::tests::Asked::of::<$name>()),+];
+    };
+}
+
+permissions! {
+    AiUsageRead = AiUsage Read,
+    AuditRead = Audit Read,
+    DecompositionRead = Decomposition Read,
+    FactRead = Fact Read,
+    FactUpdate = Fact Update,
+    JobCancel = Job Cancel,
+    JobRead = Job Read,
+    MemberManage = Member Manage,
+    MemberRead = Member Read,
+    PromptsetRead = Promptset Read,
+    PromptsetWrite = Promptset Write,
+    RepositoryDelete = Repository Delete,
+    RepositoryManage = Repository Manage,
+    RepositoryRead = Repository Read,
+    RepositoryUpdate = Repository Update,
+    RepositoryWrite = Repository Write,
+    RoleManage = Role Manage,
+    RoleRead = Role Read,
+    SourceDelete = Source Delete,
+    SourceProviderExecute = SourceProvider Execute,
+    SourceProviderRead = SourceProvider Read,
+    SourceRead = Source Read,
+    SourceUpdate = Source Update,
+    SourceWrite = Source Write,
+    UserManage = User Manage,
+    UserRead = User Read,
+}

@@ -1,0 +1,70 @@
+//! `okt eval`: how well documents are read, facts made and compared, measured on a folder of texts, of documents with their
+//! known text, or of pairs that somebody has judged.
+//!
+//! The folders are public data sets that are not part of this repository; each module says which layout it reads.
+
+mod dedup;
+mod facts;
+mod html;
+mod pdf;
+mod shingles;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use okt_config::Loaded;
+
+#[derive(Args)]
+pub struct EvalArgs {
+    #[command(subcommand)]
+    command: EvalCommand,
+}
+
+#[derive(Subcommand)]
+enum EvalCommand {
+    /// Pairs of sentences: how many that differ the rule of duplicates merges, and how many that say the same.
+    Dedup(FolderArgs),
+    /// Facts of texts (*.md, *.txt), by the model that is configured: how many, and how good by the checks of the job.
+    ///
+    /// Asks the model of `providers.decomposition.fact_extraction`, or the built-in extraction. No database is needed, and
+    /// nothing is kept. A model with a price is paid for each call; no budget is asked.
+    Facts(FactsArgs),
+    /// Main content of web pages: precision, recall, F1 and the ten worst pages.
+    Html(FolderArgs),
+    /// Text, reading order, authors and dates of papers in PDF.
+    Pdf(FolderArgs),
+}
+
+#[derive(Args)]
+struct FolderArgs {
+    /// The folder of the data set.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+#[derive(Args)]
+pub struct FactsArgs {
+    /// The folder of the texts.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Asks with the prompt in this file instead of the built-in one.
+    #[arg(long, value_name = "FILE")]
+    prompt: Option<PathBuf>,
+    /// Prints each fact, with why it does not stand alone.
+    #[arg(long)]
+    list: bool,
+}
+
+/// Runs a subcommand. `loaded` is asked only by those that need the configuration.
+pub fn run(args: &EvalArgs, loaded: impl FnOnce() -> anyhow::Result<Loaded>) -> anyhow::Result<ExitCode> {
+    let table = match &args.command {
+        EvalCommand::Dedup(args) => dedup::measure(&args.folder)?,
+        EvalCommand::Facts(args) => facts::measure(args, &loaded()?)?,
+        EvalCommand::Html(args) => html::measure(&args.folder)?,
+        EvalCommand::Pdf(args) => pdf::measure(&args.folder, &loaded()?)?,
+    };
+    std::io::stdout().write_all(table.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}

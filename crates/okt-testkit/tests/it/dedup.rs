@@ -1,0 +1,20 @@
+//! One idea is one fact with all its sources, and a contradiction stays visible.
+
+mod away;
+mod changing;
+mod confirmed;
+mod eval;
+mod judged;
+mod kills;
+mod leftovers;
+mod merging;
+mod planted;
+mod planted_facts;
+mod races;
+mod recheck;
+mod routes;
+mod similar;
+mod stored_facts;
+mod through;
+mod undoing;
+mod waiting;

@@ -1,0 +1,22 @@
+//! Every test that needs PostgreSQL or a process of ours; a module per resource.
+//!
+//! One executable, because linking the product takes longer than compiling any of these modules.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
+mod accounts;
+mod dedup;
+mod facts;
+mod http;
+mod jobs;
+mod load;
+mod oauth;
+mod oauth_tokens;
+mod parse;
+mod process;
+mod repositories;
+mod scale;
+mod soak;
+mod sources;
+mod storage;
+mod upgrade;
+mod vectors;

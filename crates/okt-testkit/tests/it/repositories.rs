@@ -1,0 +1,21 @@
+//! Repositories: who gets one, where it lives, who sees it, and how it ends.
+
+mod audit;
+mod away;
+mod cleanup;
+mod contexts;
+mod creation;
+mod invitations;
+mod isolation;
+mod isolation_facts;
+mod isolation_sources;
+mod late_movers;
+mod members;
+mod merging;
+mod moves;
+mod quotas;
+mod settings;
+mod sources;
+mod starter;
+mod two_databases;
+mod visibility;

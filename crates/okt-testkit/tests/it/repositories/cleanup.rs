@@ -1,0 +1,181 @@
+use std::time::Duration;
+
+use http::Method;
+use okt_jobs::CleanupExpired;
+use okt_model::{CleanupRepository, JobId};
+use okt_queue::jobs;
+use okt_store::outbox::{self, When};
+use okt_store::{Blobs, concepts, counters};
+use okt_testkit::accounts::{api_key_in, count, sql};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::repositories::two_databases::{REPOSITORIES, TwoDatabases, id_of, path};
+use crate::repositories::{isolation_facts, isolation_sources};
+
+/// Rows of a repository in every table of its home.
+pub fn rows(id: Uuid) -> String {
+    let counts = okt_store::moves::TABLES
+        .map(|table| format!("(SELECT count(*) FROM {} WHERE repository_id = '{id}')", table.path()));
+    format!("SELECT {}", counts.join(" + "))
+}
+
+/// Something in every table.
+pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
+    let mut tx = fixture.service.api.app.databases().begin(database, id.into()).await.unwrap();
+    let concept = concepts::file(&mut tx, id.into(), "Varroosis", "Disease").await.unwrap();
+    concepts::link(&mut tx, id.into(), concept, &(1..=6_000).collect::<Vec<_>>()).await.unwrap();
+    // Beside the three that are planted below.
+    counters::add(&mut tx, id.into(), "facts", 5_997).await.unwrap();
+    let job = JobId::mint();
+    let (source, _) = isolation_sources::plant(&mut tx, id.into(), job, &job.to_string()).await;
+    isolation_facts::plant(&mut tx, id.into(), source).await;
+    let payload = CleanupRepository { repository: id.into() };
+    // Of a kind that nobody here runs for a repository.
+    outbox::push(&mut tx, id.into(), JobId::mint(), &payload, When { priority: 0, delay_ms: 3_600_000 })
+        .await
+        .unwrap();
+    sqlx::query("INSERT INTO okt_vectors.points VALUES ($1, 'okt_facts/3', $2, '[0.6,0.8,0]')")
+        .bind(id)
+        .bind(source.uuid())
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let mut file = blobs(fixture).begin(id.into(), source);
+    file.write(b"an original".as_slice().into()).await.unwrap();
+    file.finish().await.unwrap();
+}
+
+fn blobs(fixture: &TwoDatabases) -> Blobs {
+    Blobs::open(&fixture.service.api.app.config().providers.storage).unwrap()
+}
+
+#[tokio::test]
+async fn a_deleted_repository_is_hidden_at_once_and_cleaned_up_behind_the_scenes() {
+    let fixture = TwoDatabases::new().await;
+    let (id, kept) = (fixture.repository().await, fixture.repository().await);
+    for one in [id, kept] {
+        furnish(&fixture, one, "default").await;
+    }
+    let (_, key) = api_key_in(&fixture.service, &fixture.ada, &["repository:read"], id).await;
+    let other = fixture.service.beside().await;
+    let preview = fixture.delete(&fixture.ada, &path(id, "?dry_run=true")).await;
+    assert_eq!(preview.json()["counts"]["facts"], 6_000, "{preview:?}");
+    for who in [&fixture.ada, &fixture.admin] {
+        assert_eq!(other.get_as(&who.token, &path(id, "")).await.status, 200);
+    }
+    let before = fixture.count("default", &rows(kept)).await;
+    assert_eq!(fixture.delete(&fixture.ada, &path(id, "")).await.status, 204);
+
+    assert_eq!(other.get_as(&fixture.ada.token, &path(id, "")).await.status, 404, "on every process");
+    assert_eq!(fixture.get(&fixture.admin, &path(id, "")).await.status, 404);
+    assert_eq!(fixture.service.get_as(&key, &path(id, "")).await.status, 401, "its keys are over");
+    assert_eq!(fixture.delete(&fixture.ada, &path(id, "")).await.status, 404);
+    // Whoever may do everything hears of it from another process within a second.
+    tokio::time::sleep(Duration::from_millis(1_050)).await;
+    assert_eq!(other.get_as(&fixture.admin.token, &path(id, "")).await.status, 404);
+
+    assert!(fixture.count("default", &rows(id)).await > 6_000);
+    let worker = fixture.worker().await;
+    fixture.until("default", &rows(id), 0).await;
+    let tidy = format!(
+        "SELECT count(*) FROM okt_system.repositories WHERE id = '{id}' AND untidy_since IS NULL AND name = '' AND owner_id IS NULL"
+    );
+    fixture.until("default", &tidy, 1).await;
+    worker.stop().await;
+    assert_eq!(fixture.count("default", &rows(kept)).await, before, "nobody else's");
+    // Nobody writes there any more, however long ago they asked where it lives.
+    let refused = fixture.service.api.app.databases().begin("default", id.into()).await.err().unwrap();
+    assert_eq!(refused.to_string(), "repository not found");
+    let waiting =
+        format!("SELECT count(*) FROM okt_tasks.jobs WHERE repository_id = '{id}' AND finished_at IS NULL");
+    assert_eq!(fixture.count("default", &waiting).await, 0, "its jobs are over");
+    assert_eq!(
+        blobs(&fixture).repositories().await.unwrap(),
+        [kept.into()],
+        "and its files, and nobody else's"
+    );
+}
+
+#[tokio::test]
+async fn a_clean_up_that_was_cut_off_or_never_asked_for_is_done_again() {
+    let fixture = TwoDatabases::new().await;
+    let id = fixture.repository().await;
+    furnish(&fixture, id, "default").await;
+    assert_eq!(fixture.delete(&fixture.ada, &path(id, "")).await.status, 204);
+    // The one that was asked for is lost, and so is a part of the work.
+    sql(&fixture.service, "DELETE FROM okt_tasks.jobs").await;
+    sql(
+        &fixture.service,
+        &format!("DELETE FROM okt_repository.fact_concepts WHERE repository_id = '{id}' AND fact_no < 3000"),
+    )
+    .await;
+    // One that was never finished, an hour ago.
+    let half = fixture.repository().await;
+    sql(
+        &fixture.service,
+        &format!("UPDATE okt_system.repositories SET state = 'creating' WHERE id = '{half}'"),
+    )
+    .await;
+    sql(&fixture.service, "UPDATE okt_system.repositories SET untidy_since = now() - interval '2 hours' WHERE state <> 'active'").await;
+    let databases = fixture.service.api.app.databases();
+    let worker = fixture.worker().await;
+    jobs::push(databases, &CleanupExpired {}, Duration::ZERO).await.unwrap();
+    for one in [id, half] {
+        fixture.until("default", &rows(one), 0).await;
+    }
+    fixture
+        .until("default", "SELECT count(*) FROM okt_system.repositories WHERE untidy_since IS NOT NULL", 0)
+        .await;
+    worker.stop().await;
+    let deleted = "SELECT count(*) FROM okt_system.repositories WHERE state = 'deleted'";
+    let all = "SELECT count(*) FROM okt_system.repositories";
+    assert_eq!((count(&fixture.service, deleted).await, count(&fixture.service, all).await), (1, 1));
+    let settings = "SELECT count(*) FROM okt_system.repository_settings";
+    assert_eq!(count(&fixture.service, settings).await, 0, "only the id is left");
+}
+
+/// Whoever makes and deletes all day leaves nothing but ids.
+#[tokio::test]
+async fn a_repository_that_lives_elsewhere_is_cleaned_up_there() {
+    let fixture = TwoDatabases::new().await;
+    let made = fixture.make(&fixture.admin, &json!({"name": "There", "database": "second"})).await;
+    furnish(&fixture, id_of(&made), "second").await;
+    let worker = fixture.worker().await;
+    assert_eq!(
+        fixture
+            .send(&fixture.admin, Method::DELETE, &format!("{REPOSITORIES}/there"), &json!({}))
+            .await
+            .status,
+        204
+    );
+    fixture.until("second", &rows(id_of(&made)), 0).await;
+    worker.stop().await;
+}
+
+/// Taking fifty thousand roles changes fifty thousand accounts, which is nothing to wait for in a request.
+#[tokio::test]
+async fn a_repository_with_many_members_is_deleted_as_quickly_as_any() {
+    const MEMBERS: i64 = 50_000;
+    let fixture = TwoDatabases::new().await;
+    let id = fixture.repository().await;
+    let members = format!(
+        "WITH people AS (
+             INSERT INTO okt_system.users (id, email, email_key, name, password_hash)
+             SELECT gen_random_uuid(), n || '@many.example', n || '@many.example', '', ''
+               FROM generate_series(1, {MEMBERS}) n RETURNING id)
+         INSERT INTO okt_system.role_assignments (user_id, domain, role) SELECT id, '{id}', 'viewer' FROM people"
+    );
+    sql(&fixture.service, &members).await;
+    let roles = format!("SELECT count(*) FROM okt_system.role_assignments WHERE domain = '{id}'");
+    let begun = std::time::Instant::now();
+    assert_eq!(fixture.delete(&fixture.ada, &path(id, "")).await.status, 204);
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    assert_eq!(fixture.get(&fixture.admin, &path(id, "")).await.status, 404);
+    assert!(fixture.count("default", &roles).await > MEMBERS / 2, "they are left for the job");
+    let worker = fixture.worker().await;
+    fixture.until("default", &roles, 0).await;
+    worker.stop().await;
+}

@@ -1,0 +1,378 @@
+//! Every function that reads or writes rows of repositories, called by one tenant on another's.
+//!
+//! Two things keep tenants apart: each statement names its repository, and the database knows whose transaction it is. Each
+//! has to hold alone. So every function is called three times: as it is meant to be; with the statement naming the
+//! other's repository, which leaves the database alone in the way; and past row-level security, which leaves the statement
+//! alone.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use futures_util::future::BoxFuture;
+use okt_model::{
+    AuditId, ConceptId, FactId, ImageId, JobId, MigrateContext, NewAuditEntry, Payload as _, RepositoryId,
+    SourceId,
+};
+use okt_pg::Result;
+use okt_store::contexts::NewContext;
+use okt_store::outbox::{self, When};
+use okt_store::{Connection, audit_outbox, concepts, contexts, counters};
+use okt_testkit::db::run;
+
+use crate::repositories::two_databases::TwoDatabases;
+use crate::repositories::{isolation_facts, isolation_sources};
+
+/// What the other tenant has, by the names under which one could ask for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Theirs {
+    pub concept: ConceptId,
+    pub fact: FactId,
+    pub fact_no: i64,
+    /// A duplicate of the fact.
+    pub duplicate: FactId,
+    pub job: JobId,
+    pub source: SourceId,
+    pub image: ImageId,
+    /// Two of their contexts.
+    context: i64,
+    target: i64,
+}
+
+/// Calls a function for a repository with the other tenant's ids; says whether anything was found or changed.
+pub(crate) type Call = for<'a> fn(&'a mut Connection, RepositoryId, Theirs) -> BoxFuture<'a, Result<bool>>;
+
+/// Every function that works on a connection and a repository. What it finds of its own does not count, so each asks for
+/// what only the other one has.
+const CALLS: &[(&str, Call)] = &[
+    ("audit_outbox::insert", |conn, repository, _| {
+        let entry = NewAuditEntry {
+            id: AuditId::mint(),
+            actor: None,
+            actor_kind: "service",
+            credential: None,
+            action: "context.added",
+            object: "Planted",
+            repository: Some(repository),
+            address: None,
+            agent: None,
+            request_id: "test",
+        };
+        Box::pin(async move {
+            audit_outbox::insert(conn, repository, &entry).await?;
+            Ok(false)
+        })
+    }),
+    ("concepts::file", |conn, repository, _| {
+        Box::pin(async move { Ok(concepts::file(conn, repository, "Varroosis", "Plague").await.is_ok()) })
+    }),
+    ("concepts::find", |conn, repository, _| {
+        Box::pin(async move { Ok(concepts::find(conn, repository, "Varroosis", "Plague").await?.is_some()) })
+    }),
+    ("concepts::link", |conn, repository, theirs| {
+        Box::pin(async move { Ok(concepts::link(conn, repository, theirs.concept, &[77]).await.is_ok()) })
+    }),
+    ("concepts::empty", |conn, repository, theirs| {
+        Box::pin(async move {
+            let emptied = concepts::empty(conn, repository, theirs.context, theirs.target, 10).await;
+            Ok(emptied.is_ok_and(|emptied| emptied != concepts::Emptied::default()))
+        })
+    }),
+    ("contexts::insert", |conn, repository, _| {
+        let new =
+            NewContext { label: "Planted".to_owned(), description: String::new(), ontology_class: None };
+        Box::pin(async move {
+            contexts::insert(conn, repository, &[new]).await?;
+            Ok(false)
+        })
+    }),
+    ("contexts::list", |conn, repository, _| {
+        Box::pin(async move {
+            Ok(contexts::list(conn, repository).await?.iter().any(|one| one.label == "Plague"))
+        })
+    }),
+    ("contexts::count", |conn, repository, _| {
+        Box::pin(async move { Ok(contexts::count(conn, repository).await? > 5) })
+    }),
+    ("contexts::find", |conn, repository, _| {
+        Box::pin(async move { Ok(contexts::find(conn, repository, "Plague").await?.is_some()) })
+    }),
+    ("contexts::hold", |conn, repository, _| {
+        Box::pin(async move {
+            contexts::hold(conn, repository, &["Plague"]).await?;
+            Ok(false)
+        })
+    }),
+    ("contexts::size", |conn, repository, theirs| {
+        Box::pin(async move { Ok(contexts::size(conn, repository, theirs.context).await?.is_some()) })
+    }),
+    ("contexts::update", |conn, repository, theirs| {
+        Box::pin(async move { contexts::update(conn, repository, theirs.context, None, Some("mine")).await })
+    }),
+    ("contexts::mark_merging", |conn, repository, theirs| {
+        Box::pin(async move { contexts::mark_merging(conn, repository, theirs.context, theirs.target).await })
+    }),
+    ("contexts::delete", |conn, repository, theirs| {
+        Box::pin(async move { contexts::delete(conn, repository, theirs.target).await })
+    }),
+    ("counters::add", |conn, repository, _| {
+        Box::pin(async move {
+            counters::add(conn, repository, "planted", 1).await?;
+            Ok(false)
+        })
+    }),
+    ("counters::list", |conn, repository, _| {
+        Box::pin(async move {
+            Ok(counters::list(conn, repository).await?.iter().any(|(name, _)| name == "secrets"))
+        })
+    }),
+    ("outbox::take", |conn, repository, theirs| {
+        Box::pin(async move { outbox::take(conn, repository, theirs.job).await })
+    }),
+    ("outbox::is_there", |conn, repository, theirs| {
+        Box::pin(async move { outbox::is_there(conn, repository, theirs.job).await })
+    }),
+    ("outbox::find", |conn, repository, theirs| {
+        Box::pin(async move { Ok(outbox::find(conn, repository, theirs.job).await?.is_some()) })
+    }),
+    ("outbox::hold", |conn, repository, theirs| {
+        Box::pin(async move { outbox::hold(conn, repository, theirs.job).await })
+    }),
+    ("outbox::list_caused", |conn, repository, theirs| {
+        Box::pin(async move { Ok(!outbox::list_caused(conn, repository, &[theirs.job]).await?.is_empty()) })
+    }),
+    ("outbox::list_unsent", |conn, repository, _| {
+        Box::pin(
+            async move { Ok(!outbox::list_unsent(conn, repository, MigrateContext::KIND).await?.is_empty()) },
+        )
+    }),
+    // The last ones, because they leave a note of one's own under the other's number.
+    ("outbox::push_after", |conn, repository, theirs| {
+        Box::pin(async move {
+            let payload = MigrateContext { source: 1, target: 2 };
+            let cause = Some(theirs.job);
+            outbox::push_after(conn, repository, theirs.job, &payload, When::default(), cause).await?;
+            Ok(false)
+        })
+    }),
+    ("outbox::push", |conn, repository, theirs| {
+        Box::pin(async move {
+            outbox::push(
+                conn,
+                repository,
+                theirs.job,
+                &MigrateContext { source: 1, target: 2 },
+                When::default(),
+            )
+            .await?;
+            Ok(false)
+        })
+    }),
+];
+
+/// What the relay calls for all tenants. In anybody else's transaction they see that one's rows.
+const RELAYS: &[(&str, Call)] = &[
+    ("outbox::take_up", |conn, other, _| {
+        Box::pin(async move {
+            let nil = RepositoryId::from(uuid::Uuid::nil());
+            let taken = outbox::take_up(conn, "default", nil, 10).await?;
+            Ok(taken.iter().any(|job| job.repository == Some(other)))
+        })
+    }),
+    ("outbox::mark_arrived", |conn, other, theirs| {
+        Box::pin(async move {
+            outbox::mark_arrived(conn, &[(other, theirs.job)]).await?;
+            Ok(false)
+        })
+    }),
+    ("outbox::put_down", |conn, other, theirs| {
+        Box::pin(async move {
+            outbox::put_down(conn, &[(other, theirs.job)]).await?;
+            Ok(false)
+        })
+    }),
+    ("outbox::delete", |conn, other, theirs| {
+        Box::pin(async move {
+            outbox::delete(conn, &[(other, theirs.job)]).await?;
+            Ok(false)
+        })
+    }),
+    ("outbox::list_arrived", |conn, other, _| {
+        Box::pin(async move {
+            let found = outbox::list_arrived(conn, (uuid::Uuid::nil(), uuid::Uuid::nil()), -1.0, 10).await?;
+            Ok(found.iter().any(|(repository, _)| *repository == other))
+        })
+    }),
+];
+
+/// These take no transaction of a caller's: they begin their own, in the name of the repository that they are given.
+const BEGIN_THEIR_OWN: &[&str] = &[
+    "audit_outbox::carry",
+    "counters::list_of",
+    "write_fence::close",
+    "write_fence::open",
+    "write_fence::forward",
+    "moves::clear",
+    "moves::copy",
+    "moves::digest",
+    "moves::remove",
+];
+
+fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
+    CALLS.iter().chain(isolation_sources::CALLS).chain(isolation_facts::CALLS)
+}
+
+async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs) {
+    let (one, two) = (RepositoryId::mint(), RepositoryId::mint());
+    let databases = fixture.service.api.app.databases();
+    let mut tx = databases.begin("default", one).await.unwrap();
+    let context = |label: &str| NewContext {
+        label: label.to_owned(),
+        description: String::new(),
+        ontology_class: None,
+    };
+    contexts::insert(&mut tx, one, &["Plague", "Pest", "A", "B", "C", "D", "E"].map(context)).await.unwrap();
+    let concept = concepts::file(&mut tx, one, "Varroosis", "Plague").await.unwrap();
+    concepts::link(&mut tx, one, concept, &[1, 2, 3]).await.unwrap();
+    counters::add(&mut tx, one, "secrets", 3).await.unwrap();
+    let job = JobId::mint();
+    let payload = MigrateContext { source: 1, target: 2 };
+    outbox::push_after(&mut tx, one, job, &payload, When::default(), Some(job)).await.unwrap();
+    let (source, image) = isolation_sources::plant(&mut tx, one, job, isolation_sources::THEIRS).await;
+    let (fact, fact_no, duplicate) = isolation_facts::plant(&mut tx, one, source).await;
+    concepts::link(&mut tx, one, concept, &[fact_no]).await.unwrap();
+    let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
+    let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
+    tx.commit().await.unwrap();
+    let mut tx = databases.begin("default", two).await.unwrap();
+    contexts::insert(&mut tx, two, &[context("Own")]).await.unwrap();
+    tx.commit().await.unwrap();
+    (
+        one,
+        two,
+        Theirs { concept, fact, fact_no, duplicate, job, source, image, context: held.no, target: target.no },
+    )
+}
+
+/// All rows of a tenant, as they are.
+async fn rows(conn: &mut Connection, repository: RepositoryId) -> Vec<String> {
+    let mut all = Vec::new();
+    let tables = okt_store::moves::TABLES.iter().map(|table| table.path());
+    for table in tables.chain(["closed", "audit_outbox"].map(|name| format!("okt_repository.{name}"))) {
+        let select = format!("SELECT t::text FROM {table} t WHERE repository_id = '{repository}' ORDER BY 1");
+        let found: Vec<String> =
+            sqlx::query_scalar(sqlx::AssertSqlSafe(select)).fetch_all(&mut *conn).await.unwrap();
+        all.extend(found.into_iter().map(|row| format!("{table} {row}")));
+    }
+    all
+}
+
+#[tokio::test]
+async fn nobody_reads_or_changes_what_another_tenant_has() {
+    let fixture = TwoDatabases::new().await;
+    let (one, two, theirs) = tenants(&fixture).await;
+    let databases = fixture.service.api.app.databases();
+    let mut owner = fixture.service.database.connect().await;
+    let before = rows(&mut owner, one).await;
+    assert!(before.len() >= 8, "{before:?}");
+    for (name, call) in all() {
+        // As it is meant to be: in one's own transaction, with one's own repository, and somebody else's ids.
+        let mut tx = databases.begin("default", two).await.unwrap();
+        let found = call(&mut tx, two, theirs).await;
+        assert!(!matches!(found, Ok(true)), "{name} found another tenant's rows");
+        tx.commit().await.unwrap();
+        assert_eq!(rows(&mut owner, one).await, before, "{name} changed another tenant's rows");
+
+        // The statement names the other's repository: only row-level security is in the way.
+        let mut tx = databases.begin("default", two).await.unwrap();
+        let found = call(&mut tx, one, theirs).await;
+        assert!(!matches!(found, Ok(true)), "{name} found another tenant's rows past its own condition");
+        drop(tx.commit().await);
+        assert_eq!(
+            rows(&mut owner, one).await,
+            before,
+            "{name} changed another tenant's rows past its own condition"
+        );
+
+        // A superuser is not held back by row-level security: only the statement's own condition is in the way.
+        run(&mut owner, &format!("BEGIN; SET LOCAL okt.repository = '{two}'")).await;
+        let found = call(&mut owner, two, theirs).await;
+        run(&mut owner, "COMMIT").await;
+        assert!(!matches!(found, Ok(true)), "{name} found another tenant's rows past row-level security");
+        assert_eq!(
+            rows(&mut owner, one).await,
+            before,
+            "{name} changed another tenant's rows past row-level security"
+        );
+    }
+    for (name, call) in RELAYS {
+        let mut tx = databases.begin("default", two).await.unwrap();
+        assert!(!call(&mut tx, one, theirs).await.unwrap(), "{name} found another tenant's rows");
+        tx.commit().await.unwrap();
+        assert_eq!(rows(&mut owner, one).await, before, "{name} changed another tenant's rows");
+    }
+    // The calls do find what they ask for, where it is one's own.
+    let mut seen = BTreeSet::new();
+    for (name, call) in all() {
+        let mut tx = databases.begin("default", one).await.unwrap();
+        if call(&mut tx, one, theirs).await.unwrap() {
+            seen.insert(*name);
+        }
+    }
+    let writes = [
+        "audit_outbox::insert",
+        "contexts::insert",
+        "contexts::hold",
+        "counters::add",
+        "outbox::push",
+        "outbox::push_after",
+    ];
+    let writes = writes
+        .into_iter()
+        .chain(isolation_sources::WRITES)
+        .chain(isolation_facts::WRITES)
+        .collect::<BTreeSet<_>>();
+    let calls = all().map(|(name, _)| *name);
+    let silent: BTreeSet<_> = calls.filter(|name| !seen.contains(name)).collect();
+    assert_eq!(silent, writes, "a call that never finds anything proves nothing");
+}
+
+/// A function that is not called above fails here.
+#[test]
+fn every_function_on_rows_of_repositories_is_called() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../okt-store/src");
+    let mut found = BTreeSet::new();
+    for file in files(&sources) {
+        // A file in the folder of a module is a part of it.
+        let parent = file.parent().filter(|folder| *folder != sources);
+        let module = parent.unwrap_or(&file).file_stem().and_then(|name| name.to_str()).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        if ["databases", "migrate", "lib"].contains(&module) || !text.contains("okt_repository.") {
+            continue;
+        }
+        let public = text.split("\npub async fn ").skip(1);
+        found.extend(public.map(|rest| {
+            let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            format!("{module}::{name}")
+        }));
+    }
+    let called: BTreeSet<String> = all()
+        .map(|(name, _)| *name)
+        .chain(RELAYS.iter().map(|(name, _)| *name))
+        .chain(BEGIN_THEIR_OWN.iter().copied())
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(found, called);
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}

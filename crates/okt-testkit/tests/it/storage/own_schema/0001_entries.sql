@@ -1,0 +1,4 @@
+CREATE TABLE IF NOT EXISTS own.entries (
+    id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL UNIQUE
+);

@@ -1,0 +1,231 @@
+//! `okt_repository` has no foreign keys: what deletes a row deletes what refers to it. Here somebody looks.
+
+use okt_model::{ContentHash, Difference, FactStatus, JobId, NewFact, RepositoryId, SourceId};
+use okt_store::concepts::{self, Emptied};
+use okt_store::contexts::{self, NewContext};
+use okt_store::fact_contradictions::{self, NewContradiction};
+use okt_store::fact_merges::{self, Merge};
+use okt_store::write_fence::{self, Closed};
+use okt_store::{Databases, Purpose, moves, sources};
+use okt_testkit::db::TestDatabase;
+use okt_testkit::facts::{insert_source, new_fact, replace_facts};
+use sqlx::{AssertSqlSafe, PgConnection};
+use uuid::Uuid;
+
+/// Table and column that refer to a row of the same repository, and what they refer to.
+const REFERENCES: [(&str, &str, &str, &str); 16] = [
+    ("concepts", "context_no", "contexts", "no"),
+    ("concepts", "merged_into", "concepts", "no"),
+    ("contexts", "merging_into", "contexts", "no"),
+    ("fact_concepts", "concept_no", "concepts", "no"),
+    ("fact_concepts", "fact_no", "facts", "no"),
+    ("fact_contradictions", "fact_no", "facts", "no"),
+    ("fact_contradictions", "other_no", "facts", "no"),
+    ("fact_merges", "fact_no", "facts", "no"),
+    ("fact_merges", "into_no", "facts", "no"),
+    ("fact_sources", "fact_no", "facts", "no"),
+    ("fact_sources", "image_id", "source_images", "id"),
+    ("fact_sources", "source_no", "sources", "no"),
+    ("facts", "merged_into", "facts", "no"),
+    ("model_answers", "subject_id", "sources", "id"),
+    ("source_images", "source_id", "sources", "id"),
+    ("source_texts", "source_id", "sources", "id"),
+];
+
+/// What looks like a reference and names something of another database, or something that may be gone.
+const ELSEWHERE: [(&str, &str); 10] = [
+    ("audit_outbox", "actor_id"),
+    ("audit_outbox", "credential_id"),
+    ("audit_outbox", "request_id"),
+    ("fact_merges", "job_id"),
+    ("fact_sources", "chunk_no"),
+    ("model_answers", "call_id"),
+    ("model_answers", "job_id"),
+    ("outbox", "job_id"),
+    // A job whose subject is gone has nothing to do.
+    ("outbox", "subject_id"),
+    ("sources", "job_id"),
+];
+
+async fn count(conn: &mut PgConnection, table: &str, condition: &str) -> i64 {
+    let count = format!("SELECT count(*) FROM okt_repository.{table} c WHERE {condition}");
+    sqlx::query_scalar(AssertSqlSafe(count)).fetch_one(conn).await.unwrap()
+}
+
+/// References to rows that are not there, of all repositories.
+async fn dangling(conn: &mut PgConnection) -> Vec<String> {
+    let mut found = Vec::new();
+    for (child, column, parent, key) in REFERENCES {
+        // One that was merged away keeps the context that it had, which may be gone: whoever comes by it is led on.
+        let live =
+            if (child, column) == ("concepts", "context_no") { "c.merged_into IS NULL" } else { "true" };
+        let missing = format!(
+            "c.{column} IS NOT NULL AND {live} AND NOT EXISTS (SELECT FROM okt_repository.{parent} p
+                 WHERE p.repository_id = c.repository_id AND p.{key} = c.{column})"
+        );
+        let count = count(conn, child, &missing).await;
+        if count > 0 {
+            found.push(format!("{count} of {child}.{column}"));
+        }
+    }
+    found
+}
+
+/// Looks at the catalogue, so that whoever adds a column has to say what it refers to.
+#[tokio::test]
+async fn every_column_that_refers_to_a_row_is_looked_at() {
+    let database = TestDatabase::migrated().await;
+    let mut found: Vec<(String, String)> = sqlx::query_as(
+        r"SELECT c.relname::text, a.attname::text
+            FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+           WHERE c.relnamespace = 'okt_repository'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+             AND c.relname <> 'migrations' AND a.attname <> 'repository_id'
+             AND a.attname ~ '_(id|no|into)$'",
+    )
+    .fetch_all(&mut database.connect().await)
+    .await
+    .unwrap();
+    let mut known: Vec<(String, String)> = REFERENCES
+        .iter()
+        .map(|(table, column, ..)| (table, column))
+        .chain(ELSEWHERE.iter().map(|(table, column)| (table, column)))
+        .map(|(table, column)| ((*table).to_owned(), (*column).to_owned()))
+        .collect();
+    found.sort();
+    known.sort();
+    assert_eq!(found, known);
+}
+
+#[tokio::test]
+async fn nothing_refers_to_what_was_deleted() {
+    let database = TestDatabase::migrated().await;
+    let databases = Databases::open(&database.config(&[]), &[Purpose::Worker]).await.unwrap().remove(0);
+    let mut watcher = database.connect().await;
+    let (one, other) = (RepositoryId::mint(), RepositoryId::mint());
+    let sources_of_one = fill(&databases, &mut watcher, one).await;
+    let sources_of_other = fill(&databases, &mut watcher, other).await;
+    for (child, column, ..) in REFERENCES {
+        let there = count(&mut watcher, child, &format!("c.{column} IS NOT NULL")).await;
+        assert!(there > 0, "{child}.{column} is not tried");
+    }
+    assert_eq!(dangling(&mut watcher).await, [""; 0]);
+
+    merge_contexts(&databases, one).await;
+    assert_eq!(dangling(&mut watcher).await, [""; 0], "after a context became a part of another one");
+
+    // Facts that no source makes any more: one with duplicates, and a duplicate.
+    replace_facts(&databases, one, sources_of_one[0], &[fact("f3")], FactStatus::New).await;
+    assert_eq!(dangling(&mut watcher).await, [""; 0], "after facts were replaced");
+
+    for source in sources_of_one {
+        let mut tx = databases.begin("default", one).await.unwrap();
+        assert!(sources::delete(&mut tx, one, source).await.unwrap());
+        tx.commit().await.unwrap();
+        assert_eq!(dangling(&mut watcher).await, [""; 0], "after a source was deleted");
+    }
+    let left = format!("c.repository_id = '{one}'");
+    for table in
+        ["facts", "fact_sources", "fact_concepts", "fact_merges", "fact_contradictions", "model_answers"]
+    {
+        assert_eq!(count(&mut watcher, table, &left).await, 0, "{table}");
+    }
+
+    write_fence::close(&databases, "default", other, &Closed::Deleted).await.unwrap();
+    for table in moves::TABLES.into_iter().filter(|table| table.schema == "okt_repository") {
+        while moves::remove(&databases, other, table, "default", 2).await.unwrap() > 0 {}
+    }
+    assert_eq!(dangling(&mut watcher).await, [""; 0], "after a repository was removed");
+    assert_eq!(count(&mut watcher, "sources", &format!("c.id = '{}'", sources_of_other[0])).await, 0);
+}
+
+fn fact(text: &str) -> NewFact {
+    new_fact(&format!("What {text} says."))
+}
+
+/// Three sources with texts, images, answers, facts, merges, contradictions and concepts.
+async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: RepositoryId) -> [SourceId; 3] {
+    let mut made = Vec::new();
+    for facts in [["f1", "f2", "f3"].as_slice(), &["f2", "f4"], &["f5"]] {
+        let source = insert_source(databases, repository).await;
+        let image = plant(&mut *watcher, repository, source).await;
+        let mut facts: Vec<NewFact> = facts.iter().map(|text| fact(text)).collect();
+        facts[0].image = Some(image.into());
+        replace_facts(databases, repository, source, &facts, FactStatus::New).await;
+        made.push(source);
+    }
+    let numbers: Vec<(i64, Vec<u8>)> =
+        sqlx::query_as("SELECT no, content_hash FROM okt_repository.facts WHERE repository_id = $1")
+            .bind(repository.uuid())
+            .fetch_all(&mut *watcher)
+            .await
+            .unwrap();
+    let number = |text: &str| {
+        let ContentHash(hash) = fact(text).hash;
+        numbers.iter().find(|(_, other)| other.as_slice() == hash).unwrap().0
+    };
+    let mut tx = databases.begin("default", repository).await.unwrap();
+    let merge = |fact: &str, into: &str| Merge {
+        fact: number(fact),
+        into: number(into),
+        cosine: 0.99,
+        by: okt_model::MergedBy::Cosine,
+    };
+    fact_merges::merge(&mut tx, repository, &[merge("f4", "f1"), merge("f5", "f2")], JobId::mint())
+        .await
+        .unwrap();
+    let contradiction = |one: &str, other: &str| NewContradiction {
+        facts: (number(one), number(other)),
+        difference: Difference::Number,
+        cosine: 0.95,
+    };
+    let found = [contradiction("f1", "f3"), contradiction("f2", "f3")];
+    fact_contradictions::insert(&mut tx, repository, &found).await.unwrap();
+
+    let context = |label: &str| NewContext {
+        label: label.to_owned(),
+        description: String::new(),
+        ontology_class: None,
+    };
+    contexts::insert(&mut tx, repository, &[context("old"), context("new")]).await.unwrap();
+    for (name, label) in [("bees", "old"), ("bees", "new"), ("hives", "old")] {
+        let concept = concepts::file(&mut tx, repository, name, label).await.unwrap();
+        let facts: Vec<i64> = numbers.iter().map(|(no, _)| *no).collect();
+        concepts::link(&mut tx, repository, concept, &facts).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    // One that was merged away a while ago, and a context that is about to be.
+    let merged = "WITH merged AS (
+             INSERT INTO okt_repository.concepts (repository_id, id, canonical_name, context_no, merged_into)
+             SELECT repository_id, gen_random_uuid(), 'apiaries', context_no, no FROM okt_repository.concepts
+              WHERE repository_id = $1 AND canonical_name = 'hives')
+         UPDATE okt_repository.contexts c SET merging_into = t.no FROM okt_repository.contexts t
+          WHERE c.repository_id = $1 AND c.label = 'old' AND t.repository_id = $1 AND t.label = 'new'";
+    sqlx::query(merged).bind(repository.uuid()).execute(watcher).await.unwrap();
+    made.try_into().unwrap()
+}
+
+/// What reading a source leaves beside its facts; returns the image.
+async fn plant(watcher: &mut PgConnection, repository: RepositoryId, source: SourceId) -> Uuid {
+    let planted = "WITH texts AS (
+             INSERT INTO okt_repository.source_texts
+                    (repository_id, source_id, text, markdown, sentences, segmenter, segmenter_hash)
+             VALUES ($1, $2, '', '', '{}', '', '')),
+         answers AS (
+             INSERT INTO okt_repository.model_answers
+                    (repository_id, key, subject_kind, subject_id, call_id, model, operation, answer, tokens_in,
+                     tokens_out, micro_usd, latency_ms, retries, characters)
+             VALUES ($1, sha256($2::text::bytea), 'source', $2, gen_random_uuid(), '', '', '', 0, 0, 0, 0, 0, 0))
+         INSERT INTO okt_repository.source_images (repository_id, source_id, id, kind, position)
+         VALUES ($1, $2, gen_random_uuid(), 'inline', 0) RETURNING id";
+    sqlx::query_scalar(planted).bind(repository.uuid()).bind(source.uuid()).fetch_one(watcher).await.unwrap()
+}
+
+/// As the job does it.
+async fn merge_contexts(databases: &Databases, repository: RepositoryId) {
+    let mut tx = databases.begin("default", repository).await.unwrap();
+    let old = contexts::find(&mut tx, repository, "old").await.unwrap().unwrap().no;
+    let new = contexts::find(&mut tx, repository, "new").await.unwrap().unwrap().no;
+    while concepts::empty(&mut tx, repository, old, new, 1).await.unwrap() != Emptied::default() {}
+    assert!(contexts::delete(&mut tx, repository, old).await.unwrap());
+    tx.commit().await.unwrap();
+}

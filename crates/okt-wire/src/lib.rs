@@ -1,0 +1,29 @@
+//! What goes over the wire: the bodies of requests and answers, with their conversions from and to the types of the use
+//! cases. Shared by all front ends, so that they say the same thing in the same words.
+//!
+//! It must not know SQL, nor axum. To add one: a type in the file of its resource, with the schema that the OpenAPI
+//! document shows; the words of an enumeration come from `vocabulary.rs`.
+
+pub mod admin;
+pub mod ai_usage;
+pub mod api_keys;
+pub mod audit;
+pub mod auth;
+pub mod contexts;
+pub mod facts;
+pub mod invitations;
+pub mod jobs;
+pub mod members;
+pub mod presets;
+pub mod promptsets;
+pub mod repositories;
+pub mod sessions;
+pub mod settings;
+pub mod setup;
+pub mod source_estimates;
+pub mod source_import;
+pub mod source_providers;
+pub mod source_views;
+pub mod sources;
+pub mod users;
+pub mod vocabulary;

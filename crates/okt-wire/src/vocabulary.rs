@@ -1,0 +1,226 @@
+//! The words that fields may hold: read, and listed in the document, from the one enum that knows them.
+
+use okt_app::{ImageKind, SourceKind};
+use okt_config::{ResolutionProvider, SearchProvider};
+use okt_model::{Domain, Error, RepositoryId, words};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use uuid::Uuid;
+
+words! {
+    /// The order in which sources are listed, by the time they were added.
+    SourceSort {
+        Newest = "newest",
+        Oldest = "oldest",
+    }
+}
+
+words! {
+    /// The order in which facts are listed.
+    FactSort {
+        Newest = "newest",
+        SourceCount = "source_count",
+    }
+}
+
+words! {
+    /// The statuses that a request can give a fact.
+    SettableFactStatus {
+        Rejected = "rejected",
+        Stable = "stable",
+    }
+}
+
+words! {
+    /// What became of an entry of a list of references.
+    ImportOutcome {
+        Added = "added",
+        Existing = "existing",
+        Skipped = "skipped",
+        Invalid = "invalid",
+    }
+}
+
+words! {
+    /// What an estimate rests on.
+    EstimateBasis {
+        History = "history",
+        RuleOfThumb = "rule_of_thumb",
+    }
+}
+
+words! {
+    /// What happens when a budget is used up.
+    OnExceed {
+        Pause = "pause",
+    }
+}
+
+/// A word that a caller may write.
+pub trait Word: Copy + 'static {
+    const WORDS: &'static [Self];
+
+    fn word(self) -> &'static str;
+}
+
+/// The word of a field, or which ones there are.
+pub fn read<W: Word>(field: &'static str, text: &str) -> Result<W, Error> {
+    W::WORDS.iter().copied().find(|word| word.word() == text).ok_or_else(|| {
+        let all: Vec<_> = W::WORDS.iter().map(|word| word.word()).collect();
+        Error::invalid(field, format!("must be one of {}", all.join(", ")))
+    })
+}
+
+/// As [`read`], for a field that may be left out.
+pub fn read_if_given<W: Word>(field: &'static str, text: Option<&str>) -> Result<Option<W>, Error> {
+    text.map(|text| read(field, text)).transpose()
+}
+
+macro_rules! readable {
+    ($($word:ty),+ $(,)?) => {$(
+        impl Word for $word {
+            const WORDS: &'static [Self] = Self::ALL;
+
+            fn word(self) -> &'static str {
+                self.as_str()
+            }
+        }
+    )+};
+}
+
+readable!(
+    FactSort,
+    SourceSort,
+    SettableFactStatus,
+    OnExceed,
+    okt_model::FactKind,
+    okt_model::FactStatus,
+    okt_model::JobState,
+    okt_model::Role,
+    okt_model::SourceStatus,
+    okt_model::UsageGroup,
+);
+
+impl Word for SourceKind {
+    const WORDS: &'static [Self] = Self::READ;
+
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+/// Names an enumeration of the document, its words, and the one that examples show.
+macro_rules! enumerations {
+    ($($(#[doc = $doc:literal])+ $name:ident = $words:expr $(, $example:literal)?;)+) => {
+        $(
+            $(#[doc = $doc])+
+            pub struct $name;
+
+            impl PartialSchema for $name {
+                fn schema() -> RefOr<Schema> {
+                    let example: &[&str] = &[$($example)?];
+                    enumeration(concat!($($doc),+), $words.collect(), example.first().copied())
+                }
+            }
+
+            impl ToSchema for $name {
+                fn name() -> Cow<'static, str> {
+                    Cow::Borrowed(stringify!($name))
+                }
+            }
+        )+
+
+        /// All of them, because the document of a parameter brings none along.
+        pub fn all() -> Vec<(String, RefOr<Schema>)> {
+            vec![$((stringify!($name).to_owned(), $name::schema())),+]
+        }
+    };
+}
+
+fn enumeration(description: &str, words: Vec<&'static str>, example: Option<&str>) -> RefOr<Schema> {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(description.trim()))
+        .enum_values(Some(words))
+        .examples(example)
+        .into()
+}
+
+macro_rules! all {
+    ($word:ty) => {
+        <$word>::ALL.iter().map(|word| word.as_str())
+    };
+}
+
+/// The names under which fields and parameters refer to them.
+pub mod schema {
+    use std::borrow::Cow;
+
+    use utoipa::openapi::RefOr;
+    use utoipa::openapi::schema::Schema;
+    use utoipa::{PartialSchema, ToSchema};
+
+    use super::{enumeration, repository_roles};
+
+    enumerations! {
+        /// The status of a source.
+        SourceStatus = all!(okt_model::SourceStatus), "processed";
+        /// The stage at which a source failed.
+        SourceStage = all!(okt_model::SourceStage), "fetch";
+        /// The format of a source.
+        SourceKind = super::SourceKind::READ.iter().map(|kind| kind.as_str()), "pdf";
+        /// An image of the document, or a page of it as a picture.
+        ImageKind = all!(super::ImageKind), "page";
+        /// How a source was identified; `upload` for a file.
+        ResourceType = all!(okt_model::ResourceType).chain(["upload"]), "url";
+        /// The order in which sources are listed, by the time they were added.
+        SourceSort = all!(super::SourceSort), "newest";
+        /// The result for an entry of a list: `added`; `existing`: the repository had it; `skipped`: there is nothing to
+        /// fetch it by; `invalid`: it can't be read.
+        ImportOutcome = all!(super::ImportOutcome), "added";
+        /// `history`: what the repository has seen of the model lately; `rule_of_thumb`: how much models read and write by
+        /// and large.
+        EstimateBasis = all!(super::EstimateBasis), "history";
+        /// `new`: not yet compared with other facts; `stable`: compared; `duplicate`: merged into a canonical fact; `rejected`: by
+        /// a person.
+        FactStatus = all!(okt_model::FactStatus), "stable";
+        /// Whether a fact was read in a text or seen in an image.
+        FactKind = all!(okt_model::FactKind), "text";
+        /// The order in which facts are listed.
+        FactSort = all!(super::FactSort), "newest";
+        /// A status that a request can give a fact: `rejected`, or `stable` to restore a rejected fact or to undo the merge of a
+        /// duplicate.
+        SettableFactStatus = all!(super::SettableFactStatus), "rejected";
+        /// How two facts differ; `judged` if a person undid their merge.
+        Difference = all!(okt_model::Difference), "negation";
+        /// `completed`, `cancelled` and `discarded` are for good.
+        JobState = all!(okt_model::JobState), "completed";
+        /// What a job or a source waits for.
+        Waiting = all!(okt_model::Waiting);
+        /// What usage is summed up by.
+        UsageGroup = all!(okt_model::UsageGroup), "day";
+        /// A role: of the whole installation, or in a repository.
+        Role = all!(okt_model::Role), "editor";
+        /// A role in a repository.
+        RepositoryRole = repository_roles(), "editor";
+        /// What a permission is about.
+        PermissionObject = all!(okt_model::Object), "source";
+        /// What a permission allows.
+        PermissionAction = all!(okt_model::Action), "read";
+        /// The isolation that the owner of a repository chose.
+        Tier = all!(okt_model::Tier), "shared";
+        /// How much of a repository's knowledge goes to a registry: `facts`, or `concepts` as well.
+        PushLevel = all!(okt_model::PushLevel), "concepts";
+        /// What happens when a budget is used up: jobs wait until there is money again.
+        OnExceed = all!(super::OnExceed), "pause";
+        /// A provider that finds sources.
+        SearchProvider = all!(super::SearchProvider), "academic";
+        /// A provider that finds or fetches sources.
+        Provider = all!(super::SearchProvider).chain(all!(super::ResolutionProvider)), "web";
+    }
+}
+
+fn repository_roles() -> impl Iterator<Item = &'static str> {
+    let anywhere = Domain::Repository(RepositoryId::from(Uuid::nil()));
+    okt_model::Role::ALL.iter().filter(move |role| role.fits(anywhere)).map(|role| role.as_str())
+}
