@@ -53,12 +53,14 @@ impl TestDatabase {
     }
 
     /// What tells a service about this database and where to keep files.
-    pub fn settings(&self) -> [(&str, &str); 4] {
+    pub fn settings(&self) -> [(&str, &str); 5] {
         let files = self.files.path().to_str().expect("a path of letters");
         [
             ("SVC__DATABASES__DEFAULT__URL", &self.url),
-            // Fifty that want one row wait for longer than they may on a busy machine.
+            // Fifty that want one row, or fifty connections that are made at once, take longer than they may on a busy
+            // machine.
             ("SVC__DATABASES__DEFAULT__LOCK_TIMEOUT", "30s"),
+            ("SVC__DATABASES__DEFAULT__ACQUIRE_TIMEOUT", "30s"),
             ("SVC__PROVIDERS__STORAGE__ROOT", files),
             // Tests that need vectors say so: making them takes its time. A variable can't say "none".
             (FILE, "providers.embedding.model = \"\""),
