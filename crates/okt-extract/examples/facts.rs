@@ -86,19 +86,19 @@ fn extract(body: &str, language: &str) -> okt_extract::Extracted {
 fn show(body: &str, language: &str) {
     let offsets = offsets(body, language);
     let text = Text::new(body, &offsets);
-    for (no, reason) in extractive::reasons(&text, Some(language)).into_iter().enumerate() {
-        println!("{:<15.15} {}", reason.map_or("+", |reason| reason.as_str()), text.sentence(no));
+    for (no, statement) in extractive::statements(&text, Some(language)).into_iter().enumerate() {
+        match statement {
+            Ok(statement) => println!("{:<15} {statement}", "+"),
+            Err(reason) => println!("{:<15.15} {}", reason.as_str(), text.sentence(no)),
+        }
     }
 }
 
 fn left_out(body: &str, language: &str, why: &str) -> Vec<String> {
     let text_offsets = offsets(body, language);
     let text = Text::new(body, &text_offsets);
-    let reasons = extractive::reasons(&text, Some(language));
-    let wanted = reasons
-        .into_iter()
-        .enumerate()
-        .filter(|(_, reason)| reason.is_some_and(|reason| reason.as_str() == why));
+    let statements = extractive::statements(&text, Some(language)).into_iter().enumerate();
+    let wanted = statements.filter(|(_, statement)| statement.as_ref().is_err_and(|reason| reason.as_str() == why));
     wanted.map(|(no, _)| text.sentence(no).to_owned()).collect()
 }
 

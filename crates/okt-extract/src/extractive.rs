@@ -1,4 +1,5 @@
-//! Facts without a model: the sentences of a source that stand on their own, word for word.
+//! Facts without a model: the sentences of a source that stand on their own, in its words. Two things only are changed: a
+//! family name becomes the whole name that the text has given before, and a loose `also` is left out.
 //!
 //! Rather none than one that leans on what was said before: who reads a fact sees nothing else. First the shape of a
 //! sentence is looked at, which works in every script; then its words, for languages with a list in `words/`. What is left
@@ -8,6 +9,7 @@
 
 mod english;
 mod lists;
+mod restated;
 mod shape;
 mod wording;
 mod words;
@@ -21,6 +23,7 @@ use crate::chunks::Text;
 use crate::facts::{Extracted, Grounded};
 use crate::reason::{Counts, Reason};
 use lists::Lists;
+use restated::Persons;
 use wording::Wording;
 use words::Seen;
 
@@ -28,44 +31,49 @@ use words::Seen;
 pub const MODEL: &str = okt_model::EXTRACTIVE_MODEL;
 
 /// The rules and lists of this folder. Raise the number when one of them changes.
-const RULES: &str = "builtin-extractive-1, rules 3";
+const RULES: &str = "builtin-extractive-1, rules 4";
 
 /// What stands where the hash of a promptset stands: the SHA-256 of the name of the rules.
 pub fn promptset_hash() -> ContentHash {
     ContentHash(Sha256::digest(RULES).into())
 }
 
-/// The sentences that stand on their own, with white space collapsed. Each cites itself; one that occurs again cites every
+/// The statements that stand on their own, with white space collapsed. Each cites its sentence; one that occurs again cites every
 /// place. Where the language is not known, it is taken for English.
 pub fn extract(text: &Text, language: Option<&str>) -> Extracted {
     let mut facts: Vec<Grounded> = Vec::new();
     let mut counts = Counts::default();
     let mut places: HashMap<ContentHash, usize> = HashMap::new();
-    for (no, reason) in reasons(text, language).into_iter().enumerate() {
+    for (no, statement) in statements(text, language).into_iter().enumerate() {
         let Ok(cited) = i32::try_from(no) else { break };
-        if let Some(reason) = reason {
-            counts.add(reason, 1);
-            continue;
-        }
-        let sentence = one_line(text.sentence(no));
-        let hash = content_hash(&sentence);
+        let statement = match statement {
+            Ok(statement) => statement,
+            Err(reason) => {
+                counts.add(reason, 1);
+                continue;
+            }
+        };
+        let hash = content_hash(&statement);
         let place = *places.entry(hash).or_insert(facts.len());
         match facts.get_mut(place) {
             Some(same) => same.sentences.push(cited),
-            None => facts.push(Grounded { text: sentence, hash, sentences: vec![cited] }),
+            None => facts.push(Grounded { text: statement, hash, sentences: vec![cited] }),
         }
     }
     Extracted { facts, dropped: counts.dropped() }
 }
 
-/// Why each sentence is no fact; nothing where it is one.
-pub fn reasons(text: &Text, language: Option<&str>) -> Vec<Option<Reason>> {
+/// What each sentence says by itself, or why it is no fact.
+pub fn statements(text: &Text, language: Option<&str>) -> Vec<Result<String, Reason>> {
     let (alone, sections) = (Alone::of(text, language), Sections::of(text));
-    let check = |no: usize| {
+    let persons = Persons::of(text, alone.lists);
+    let statement = |no: usize| {
         sections.check(text, no)?;
-        alone.check(text.sentence(no))
+        let statement = persons.restate(&one_line(text.sentence(no)), alone.lists, &alone.seen)?;
+        alone.check(&statement)?;
+        Ok(statement)
     };
-    (0..text.len()).map(|no| check(no).err()).collect()
+    (0..text.len()).map(statement).collect()
 }
 
 /// Whether a statement about what a text tells can be understood by who sees nothing else.

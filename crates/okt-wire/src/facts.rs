@@ -27,7 +27,8 @@ pub struct FactRow {
     /// `new`, `stable`, `duplicate` or `rejected`.
     #[schema(value_type = schema::FactStatus)]
     pub status: &'static str,
-    /// The model that worded the fact. `builtin-extractive-1` is not a model: it takes sentences unchanged.
+    /// The model that worded the fact. `builtin-extractive-1` is not a model: it takes sentences as they are,
+    /// with whole names.
     #[schema(example = "builtin-extractive-1")]
     pub model: String,
     /// The `registry_hash` of the promptset that the model was given; null without a model.

@@ -144,7 +144,8 @@ pub struct FailureView {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Extraction)]
 pub struct ExtractionView {
-    /// The model that was asked. `builtin-extractive-1` is not a model: it takes sentences unchanged.
+    /// The model that was asked. `builtin-extractive-1` is not a model: it takes sentences as they are, with whole
+    /// names.
     #[schema(example = "builtin-extractive-1")]
     pub model: String,
     /// The `registry_hash` of the promptset that the model was given; null without a model.

@@ -303,7 +303,7 @@ impl Wording<'_> {
 }
 
 /// One of the list, in one of its regular forms, or a word with the ending of the past.
-fn is_verb(word: &str, lists: &Lists) -> bool {
+pub fn is_verb(word: &str, lists: &Lists) -> bool {
     let base = |end: &str, with: &str| {
         word.strip_suffix(end).is_some_and(|stem| lists.has("verbs", &format!("{stem}{with}")))
     };

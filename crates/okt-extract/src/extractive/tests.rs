@@ -30,7 +30,7 @@ fn taken(sentence: &str, language: Option<&str>) -> bool {
 
 fn reason(sentence: &str, language: &str) -> Option<Reason> {
     let (text, offsets) = kept(&[sentence.to_owned()]);
-    reasons(&Text::new(&text, &offsets), Some(language)).remove(0)
+    statements(&Text::new(&text, &offsets), Some(language)).remove(0).err()
 }
 
 /// What the parser made of a document: its language and its sentences.
@@ -261,6 +261,6 @@ fn sentences_without_sense_are_weighed_too() {
             })
             .collect();
         let (text, offsets) = kept(&sentences);
-        assert_eq!(reasons(&Text::new(&text, &offsets), Some(language)).len(), sentences.len());
+        assert_eq!(statements(&Text::new(&text, &offsets), Some(language)).len(), sentences.len());
     }
 }

@@ -114,6 +114,11 @@ impl Seen {
         self.words.get(word).is_some_and(|(small, capital)| capital > small)
     }
 
+    /// In small letters at least once.
+    pub fn is_ever_small(&self, word: &str) -> bool {
+        self.words.get(word).is_some_and(|(small, _)| *small > 0)
+    }
+
     /// Mostly in small letters.
     pub fn is_common(&self, word: &str) -> bool {
         self.words.get(word).is_some_and(|(small, capital)| small > capital)
