@@ -66,7 +66,7 @@ pub fn extract(text: &Text, language: Option<&str>) -> Extracted {
 /// What each sentence says by itself, or why it is no fact.
 pub fn statements(text: &Text, language: Option<&str>) -> Vec<Result<String, Reason>> {
     let (alone, sections) = (Alone::of(text, language), Sections::of(text));
-    let persons = Persons::of(text, alone.lists);
+    let persons = Persons::of(text, alone.lists, &alone.seen);
     let statement = |no: usize| {
         sections.check(text, no)?;
         let statement = persons.restate(&one_line(text.sentence(no)), alone.lists, &alone.seen)?;

@@ -229,7 +229,8 @@ impl Wording<'_> {
         // Two names before it leave little doubt: `Microsoft, which put billions into OpenAI, says that the start-up …`
         // and so do a name and a year.
         let (names, role) = (self.names_before(the), self.is(end - 1, "roles"));
-        let introduced = names >= 2 || (names == 1 && self.has_year() && !role);
+        let introduced =
+            (names >= 2 || (names == 1 && self.has_year() && !role)) && !self.is(end - 1, "episodes");
         // `the control room in Port Arden`
         let place = !paused
             && !role
@@ -295,8 +296,12 @@ impl Wording<'_> {
         let told = is_past(self.word(verb), self.lists) || self.is(verb, "modals");
         let counted = self.words.iter().any(Word::has_digit);
         if self.seen.is_about_names() {
+            // `There are two USB-C ports.`
             let there = self.word(0) == "there";
-            return named || (!told && !there && counted) || (self.has_year() && !told);
+            if there {
+                return (0..self.words.len()).any(|at| self.is_name(at) && !self.words[at].shouted);
+            }
+            return named || (!told && counted) || (self.has_year() && !told);
         }
         named || self.has_year() || !told
     }

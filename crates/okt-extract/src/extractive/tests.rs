@@ -230,7 +230,7 @@ fn nothing_is_taken_from_below_the_references() {
 
 #[test]
 fn the_name_of_the_rules_is_pinned() {
-    assert_eq!(promptset_hash(), ContentHash(Sha256::digest("builtin-extractive-1, rules 3").into()));
+    assert_eq!(promptset_hash(), ContentHash(Sha256::digest("builtin-extractive-1, rules 4").into()));
 }
 
 #[test]

@@ -293,9 +293,24 @@ impl<'a> Wording<'a> {
         vague || left_out
     }
 
+    /// `Vermont Bonus Pros Vermont Bonus Cons Thousands …`: the same word twice in one row of capitals.
+    fn repeats_a_heading(&self) -> bool {
+        let row = |from: usize| {
+            let end = (from..self.words.len()).find(|at| {
+                let word = &self.words[*at];
+                !word.capital || (*at > from && (word.paused || word.tied || word.begins))
+            });
+            &self.words[from..end.unwrap_or(self.words.len())]
+        };
+        (0..self.words.len()).any(|from| {
+            let row = row(from);
+            row.len() > 3 && row[2..].iter().any(|word| word.text == row[0].text)
+        })
+    }
+
     /// `How it works The feature lets …`, `The laggards Casino operator …`: a capital in the middle that begins something.
     fn is_run_together(&self) -> bool {
-        let headed = self.words[0].shouted && ALL.has("heads", self.word(0));
+        let headed = self.words[0].shouted && ALL.has("heads", self.word(0)) || self.repeats_a_heading();
         if headed || !self.lists.lists("function") {
             return headed;
         }
