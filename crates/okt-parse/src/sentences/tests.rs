@@ -174,6 +174,6 @@ fn no_language_takes_long_for_many_full_stops() {
     ] {
         let begun = std::time::Instant::now();
         assert!(!sentences(&text, Some(language)).is_empty());
-        assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{language}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{language}: {:?}", begun.elapsed());
     }
 }
