@@ -69,9 +69,11 @@ pub fn statements(text: &Text, language: Option<&str>) -> Vec<Result<String, Rea
     let persons = Persons::of(text, alone.lists, &alone.seen);
     let statement = |no: usize| {
         sections.check(text, no)?;
-        let statement = persons.restate(&one_line(text.sentence(no)), alone.lists, &alone.seen)?;
-        alone.check(&statement)?;
-        Ok(statement)
+        let sentence = one_line(text.sentence(no));
+        let restated = persons.restate(&sentence, alone.lists, &alone.seen);
+        // What else is wrong with it says more than that a name is open.
+        alone.check(restated.as_ref().unwrap_or(&sentence))?;
+        restated
     };
     (0..text.len()).map(statement).collect()
 }

@@ -88,6 +88,7 @@ fn borne_out(
 ) -> impl Fn(&str, &[Number]) -> Result<Vec<i32>, Reason> {
     let seen = chunk.context.clone().chain(chunk.sentences.clone());
     let ground = Ground::of(seen.map(|no| text.sentence(no)).chain(title));
+    let heading = title.map(letters).filter(|title| !title.is_empty());
     move |fact, cited| {
         let mut sentences: Vec<i32> =
             cited.iter().filter_map(|number| sentence(number, text, chunk)).collect();
@@ -96,8 +97,17 @@ fn borne_out(
         if sentences.is_empty() {
             return Err(Reason::NoSentence);
         }
+        // Small models give the title back as a fact.
+        if heading.as_ref().is_some_and(|title| *title == letters(fact)) {
+            return Err(Reason::NotASentence);
+        }
         ground.bears(fact).map(|()| sentences)
     }
+}
+
+/// Its letters and digits, by which a title is known with or without its full stop.
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// The line with the title, where there is one.

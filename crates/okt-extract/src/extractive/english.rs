@@ -20,7 +20,9 @@ impl Wording<'_> {
         refuse(self.announces() || self.counts_nothing(verb), Reason::Connective)?;
         refuse(self.breaks_off(), Reason::NotASentence)?;
         refuse(self.is_spoken_by_nobody(), Reason::Quotation)?;
-        refuse(self.points_at_such(), Reason::Pronoun)?;
+        refuse(self.points_at_such() || self.ends_with_pronoun(), Reason::Pronoun)?;
+        refuse(self.is_of_a_season(), Reason::RelativeTime)?;
+        refuse(self.names_a_part(), Reason::UnnamedSubject)?;
         refuse(
             (0..self.words.len()).any(|at| self.word(at) == "the" && self.is_open(at)),
             Reason::UnnamedSubject,
@@ -90,8 +92,33 @@ impl Wording<'_> {
         self.is(0, "quantifiers") && verb == 1
     }
 
+    /// Also at `… and 01.`, of the company 01.AI.
     fn breaks_off(&self) -> bool {
-        self.words.len() > 1 && self.word(self.words.len() - 2) == "how"
+        let last = self.words.len().saturating_sub(1);
+        self.before(last) == "how" || (self.word(last).starts_with('0') && self.word(last).len() > 1)
+    }
+
+    /// `thought about it.`
+    fn ends_with_pronoun(&self) -> bool {
+        matches!(self.word(self.words.len() - 1), "it" | "him" | "them" | "her")
+    }
+
+    /// `scored a touchdown`, `Week 10`: of a year that is not told.
+    fn is_of_a_season(&self) -> bool {
+        let week = |at: usize| self.word(at) == "week" && self.words.get(at + 1).is_some_and(Word::has_digit);
+        let versus = |at: usize| self.word(at) == "vs" && (self.word(at + 1) == "the" || self.is_name(at + 1));
+        !self.has_year() && (0..self.words.len()).any(|at| self.is(at, "seasonal") || week(at) || versus(at))
+    }
+
+    /// `Bridget Gregory (Linda Fiorentino) schemes …`: a part and who plays it, in what?
+    fn names_a_part(&self) -> bool {
+        self.sentence.split('(').skip(1).filter_map(|rest| rest.split_once(')')).any(|(inside, _)| {
+            let words: Vec<&str> = inside.split(' ').collect();
+            let name = |word: &&str| {
+                word.starts_with(char::is_uppercase) && word.chars().skip(1).any(char::is_lowercase)
+            };
+            (2..=3).contains(&words.len()) && words.iter().all(name)
+        })
     }
 
     /// `…,” he said`: who, another sentence has said.
@@ -113,7 +140,8 @@ impl Wording<'_> {
     fn points_at_such(&self) -> bool {
         (0..self.words.len()).any(|at| match self.word(at) {
             "ones" => true,
-            "another" => self.words.get(at + 1).is_none_or(|next| next.paused) && self.before(at) != "one",
+            // `one that …, and another that …`
+            "another" => !self.words[..at].iter().any(|word| word.text == "one"),
             "such" => self.word(at + 1) != "as",
             "there" => !self.is_expletive(at),
             // `noted that, so long as …,`
@@ -172,13 +200,10 @@ impl Wording<'_> {
         noun && ends && !self.is_function_word(that + 1) && !is_verb(self.word(that + 1), self.lists)
     }
 
-    /// `The suit, filed by X, …`, `In the complaint, X …`
-    pub(super) fn is_named_behind_pause(&self, the: usize, end: usize) -> bool {
-        let paper = the < 3 && self.is(end - 1, "papers") && self.is_name(end);
+    /// `The suit, filed by X, …`
+    pub(super) fn is_named_behind_pause(&self, end: usize) -> bool {
         let next = (end + 1..self.words.len()).find(|at| self.words[*at].paused).unwrap_or(self.words.len());
-        paper
-            || (is_past(self.word(end), self.lists)
-                && (end + 1..next.min(end + 8)).any(|at| self.is_name(at)))
+        is_past(self.word(end), self.lists) && (end + 1..next.min(end + 8)).any(|at| self.is_name(at))
     }
 
     /// Whether `the` begins something that only what was said before makes known. A name, a number, `of …` or `who …` says
@@ -236,7 +261,7 @@ impl Wording<'_> {
             && !role
             && matches!(self.word(end), "in" | "at" | "on" | "from")
             && (self.is_name(end + 1) || (self.word(end + 1) == "the" && self.is_name(end + 2)));
-        let named_behind = paused && self.is_named_behind_pause(the, end);
+        let named_behind = paused && self.is_named_behind_pause(end);
         !(introduced
             || place
             || named_behind
@@ -293,14 +318,14 @@ impl Wording<'_> {
     fn names_its_subject(&self, verb: usize) -> bool {
         let named =
             (0..self.words.len()).any(|at| self.is_name(at) && (at < verb || !self.words[at].shouted));
+        // `There are two USB-C ports`, but also `There are four chambers in the human heart`.
+        let placed = |at: usize| (self.is_name(at) && !self.words[at].shouted) || self.is(at, "known");
+        if self.word(0) == "there" && !(1..self.words.len()).any(placed) {
+            return false;
+        }
         let told = is_past(self.word(verb), self.lists) || self.is(verb, "modals");
         let counted = self.words.iter().any(Word::has_digit);
         if self.seen.is_about_names() {
-            // `There are two USB-C ports.`
-            let there = self.word(0) == "there";
-            if there {
-                return (0..self.words.len()).any(|at| self.is_name(at) && !self.words[at].shouted);
-            }
             return named || (!told && counted) || (self.has_year() && !told);
         }
         named || self.has_year() || !told

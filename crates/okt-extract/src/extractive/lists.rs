@@ -93,7 +93,7 @@ mod tests {
     const KINDS: &str = "openers opening_phrases persons pointing pointing_phrases days subjects lead_ins links articles vague \
                          of stubs numbers quantifiers trailing imperatives past verbs starts holds boilerplate notices labels endings \
                          abbreviations function calendar anaphors kind_anaphors credits offers verb_endings noun_marks speech \
-                         before_that times degrees which_one ranks known fields modals inside moves clauses continues roles persons_only relatives papers needs heads auxiliaries saying idioms given particles occupations titles no_family no_given episodes";
+                         before_that times degrees which_one ranks known fields modals inside moves clauses continues roles persons_only relatives needs heads auxiliaries saying idioms given particles occupations titles no_family no_given episodes loose_openers seasonal";
 
     #[test]
     fn every_list_is_looked_for_and_every_word_can_be_met() {

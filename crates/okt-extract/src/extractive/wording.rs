@@ -267,7 +267,7 @@ impl<'a> Wording<'a> {
     /// `X said it was a mistake`: not X was.
     fn may_mean_all(&self, at: usize) -> bool {
         self.word(at) == "it"
-            && self.follows(at, "speech")
+            && (self.follows(at, "speech") || matches!(self.before(at), "hope" | "hopes" | "hoped"))
             && matches!(self.word(at + 1), "is" | "was" | "s" | "would")
     }
 
@@ -283,7 +283,7 @@ impl<'a> Wording<'a> {
         // `The effect of caffeine` and `the first king of France` say which.
         let behind = self.words.get(2).is_some_and(|word| word.paused)
             && self.lists.lists("verbs")
-            && self.is_named_behind_pause(0, 2);
+            && self.is_named_behind_pause(2);
         let named = (2..5).any(|at| self.is(at, "of")) || behind;
         // `The company Siemens` as well.
         let vague = self.is(0, "articles") && self.is(1, "vague") && !named && !self.is_name(2);

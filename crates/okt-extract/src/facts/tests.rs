@@ -156,6 +156,7 @@ fn what_the_text_does_not_bear_out_is_dropped_by_reason() {
         {"text": "Penguins breed along Antarctic coasts.", "sentences": [2]},
         {"text": long, "sentences": [2]},
         {"text": " \u{202e}\u{0} — ", "sentences": [2]},
+        {"text": "Herons of 1788.", "sentences": [2]},
     ]});
     let extracted = read(&answer.to_string()).unwrap();
     assert_eq!(extracted.facts.len(), 2, "1788 is in the title: {:?}", extracted.facts);
@@ -165,7 +166,9 @@ fn what_the_text_does_not_bear_out_is_dropped_by_reason() {
             count(Reason::NotInText, 1),
             count(Reason::NumberNotInText, 1),
             count(Reason::TooLong, 1),
-            count(Reason::Empty, 1)
+            count(Reason::Empty, 1),
+            // The title.
+            count(Reason::NotASentence, 1)
         ]
     );
 }

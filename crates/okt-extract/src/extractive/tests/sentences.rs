@@ -129,6 +129,8 @@ pub const LEFT_OUT: &[(Reason, &[&str])] = &[
             "Born in Paris, he wrote three books about herons.",
             "Former Halden mayor Ana Ruiz of Norway loves it.",
             "Ana Ruiz of Halden wants another.",
+            "Halden Ferries opened another harbour in Norway.",
+            "Ana Ruiz of Halden never thought about it.",
         ],
     ),
     (
@@ -136,6 +138,10 @@ pub const LEFT_OUT: &[(Reason, &[&str])] = &[
         &[
             "The effect was lost at about 31 degrees.",
             "The authors found that herons do not migrate.",
+            "In the complaint, Halden Ferries argues that Ulm Lines copied two ships.",
+            "Rita Foss (Ana Ruiz) hides the money of her husband in Halden.",
+            "There are two USB-C ports and one USB-A port.",
+            "Halden Ferries and Ulm Lines joined the round.",
             "The line closed on the last day of 1936.",
             "The company was founded in 1936 in Halden.",
             "Accel led the company’s first round in 2019.",
@@ -151,6 +157,8 @@ pub const LEFT_OUT: &[(Reason, &[&str])] = &[
         &[
             "The council of Halden voted on Tuesday night to close the bridge.",
             "Unemployment in Norway rose again last year.",
+            "Halden Rovers lost vs. the Ulm Bears by three points.",
+            "Tom Foss of the Ulm Bears scored a touchdown.",
             "Ana Ruiz opened the bridge of Halden in August.",
             "Halden Ferries is now the largest company of Norway.",
             "Shares of Halden Ferries fell 2.3 per cent.",
