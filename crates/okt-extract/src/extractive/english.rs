@@ -95,7 +95,7 @@ impl Wording<'_> {
     /// Also at `… and 01.`, of the company 01.AI.
     fn breaks_off(&self) -> bool {
         let last = self.words.len().saturating_sub(1);
-        self.before(last) == "how" || (self.word(last).starts_with('0') && self.word(last).len() > 1)
+        self.before(last) == "how" || (self.before(last) == "and" && self.word(last).starts_with('0'))
     }
 
     /// `thought about it.`
@@ -319,7 +319,7 @@ impl Wording<'_> {
         let named =
             (0..self.words.len()).any(|at| self.is_name(at) && (at < verb || !self.words[at].shouted));
         // `There are two USB-C ports`, but also `There are four chambers in the human heart`.
-        let placed = |at: usize| (self.is_name(at) && !self.words[at].shouted) || self.is(at, "known");
+        let placed = |at: usize| (self.is_name(at) && !self.words[at].shouted && self.word(at).len() > 1) || self.is(at, "known");
         if self.word(0) == "there" && !(1..self.words.len()).any(placed) {
             return false;
         }
