@@ -8,6 +8,9 @@ use crate::reason::Reason;
 /// So many words from `both` stands what it means.
 const BOTH: usize = 8;
 
+/// In words.
+const SHORT: usize = 16;
+
 impl Wording<'_> {
     pub(super) fn check_english(&self) -> Result<(), Reason> {
         if !self.lists.lists("verbs") {
@@ -21,7 +24,9 @@ impl Wording<'_> {
         refuse(self.breaks_off(), Reason::NotASentence)?;
         refuse(self.is_spoken_by_nobody(), Reason::Quotation)?;
         refuse(self.points_at_such() || self.ends_with_pronoun(), Reason::Pronoun)?;
+        refuse(self.adds_to_something(), Reason::Connective)?;
         refuse(self.is_of_a_season(), Reason::RelativeTime)?;
+        refuse(self.says_too_little() || self.is_bare_product(), Reason::UnnamedSubject)?;
         refuse(self.names_a_part(), Reason::UnnamedSubject)?;
         refuse(
             (0..self.words.len()).any(|at| self.word(at) == "the" && self.is_open(at)),
@@ -101,6 +106,41 @@ impl Wording<'_> {
     /// `thought about it.`
     fn ends_with_pronoun(&self) -> bool {
         matches!(self.word(self.words.len() - 1), "it" | "him" | "them" | "her")
+    }
+
+    /// `There’s also …`, `…, too, with …`; not `but also`, `also known as`.
+    fn adds_to_something(&self) -> bool {
+        (1..self.words.len()).any(|at| match self.word(at) {
+            "also" => {
+                !matches!(self.before(at), "but" | "and" | "or")
+                    && !matches!(self.word(at + 1), "known" | "called" | "named")
+                    && !self.words[at].paused
+            }
+            "too" => self.words[at].paused && self.words.get(at + 1).is_none_or(|next| next.paused),
+            _ => false,
+        })
+    }
+
+    /// In news, a few words about one name are mostly the end of a story: `Google argues that it’s just doing business.` What
+    /// something is may be said in as few.
+    fn says_too_little(&self) -> bool {
+        let defines = (1..self.words.len()).any(|at| {
+            matches!(self.before(at), "is" | "are" | "was" | "were")
+                && matches!(self.word(at), "a" | "an" | "the" | "one")
+        });
+        self.seen.is_about_names()
+            && self.words.len() < SHORT
+            && self.names_before(self.words.len()) < 2
+            && !self.has_year()
+            && !defines
+    }
+
+    /// `The T7 Shield comes with …`: of what kind, and by whom?
+    fn is_bare_product(&self) -> bool {
+        let name = |at: &usize| self.words.get(*at).is_some_and(|word| word.capital || word.has_digit());
+        let end = (1..).take_while(name).last().map_or(1, |last| last + 1);
+        let numbered = self.words.get(1..end).is_some_and(|words| words.iter().any(Word::has_digit));
+        self.word(0) == "the" && name(&1) && numbered && (self.is_verb(end) || self.is_function_word(end))
     }
 
     /// `scored a touchdown`, `Week 10`: of a year that is not told.

@@ -142,6 +142,7 @@ pub const LEFT_OUT: &[(Reason, &[&str])] = &[
             "Rita Foss (Ana Ruiz) hides the money of her husband in Halden.",
             "There are two USB-C ports and one USB-A port.",
             "Halden Ferries and Ulm Lines joined the round.",
+            "The T7 Shield comes with a rubberized exterior.",
             "The line closed on the last day of 1936.",
             "The company was founded in 1936 in Halden.",
             "Accel led the company’s first round in 2019.",
