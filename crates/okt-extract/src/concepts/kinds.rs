@@ -1,0 +1,136 @@
+//! What kind of thing a name is the name of.
+
+use std::ops::Range;
+
+use super::names::written;
+use super::nouns::{self, Class};
+use super::tokens::{Gap, Token};
+
+/// The context of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    pub class: Option<Class>,
+    /// The name itself tells, or the table knows it; not the words around it.
+    pub sure: bool,
+}
+
+const PERSON: Class = Class::Label("Person");
+
+/// What stands before the name of a person and is no part of it.
+pub fn title(word: &str) -> Option<Class> {
+    let word = word.trim_end_matches('.');
+    match word {
+        "mr" | "mrs" | "ms" | "miss" | "dr" | "prof" | "professor" | "sir" | "dame" | "captain" | "colonel" | "gen"
+        | "general" | "judge" | "justice" | "sergeant" | "lieutenant" | "rev" | "reverend" | "councillor" | "councilor" => Some(PERSON),
+        "president" | "senator" | "sen" | "governor" | "gov" | "mayor" | "minister" | "congressman" | "congresswoman"
+        | "rep" | "chancellor" => Some(Class::Label("Politician")),
+        _ => None,
+    }
+}
+
+/// What the names of companies end with.
+pub fn is_company_ending(word: &str) -> bool {
+    matches!(word.trim_end_matches('.'), "inc" | "corp" | "corporation" | "ltd" | "llc" | "gmbh" | "plc" | "co" | "ag" | "limited")
+}
+
+pub fn is_person(class: Class) -> bool {
+    matches!(class, Class::Label("Person" | "Scientist" | "Artist" | "Politician" | "Profession"))
+}
+
+/// Things that are called by a name and what they are: `the Rance tidal power station`.
+pub fn takes_in(class: Class) -> bool {
+    matches!(
+        class,
+        Class::Label(
+            "Power station" | "Building" | "Infrastructure" | "Body of water" | "Natural place" | "Protected area"
+                | "Educational institution" | "Military conflict" | "Treaty" | "Space mission" | "Spacecraft"
+        )
+    )
+}
+
+/// Places and bodies whose names end with what they are, also where a given name begins them: `Victoria Bridge`.
+fn ends_names(class: Class) -> bool {
+    takes_in(class)
+        || matches!(
+            class,
+            Class::Label("Government agency" | "Company" | "Organisation" | "Settlement" | "Region" | "Place" | "Award" | "Law" | "Disease" | "Election" | "Sport")
+        )
+}
+
+/// The context of a name, from its own words and from those beside it.
+pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
+    let sure = |class: Class| Kind { class: Some(class), sure: true };
+    if let Some(class) = known(&written(tokens, range).to_lowercase()) {
+        return sure(class);
+    }
+    let words = &tokens[range.clone()];
+    if let Some(of) = words.iter().position(|token| token.lower == "of").filter(|of| *of > 0)
+        && let Some(class) = common(&words[of - 1].lower)
+    {
+        return sure(class);
+    }
+    if words.len() > 1 {
+        let (first, last) = (&words[0], &words[words.len() - 1]);
+        let leading = ["lake", "mount", "cape", "port", "river", "fort", "isle", "gulf", "bay"].contains(&first.lower.as_str());
+        let head = common(&last.lower);
+        let given = first.is_initial() || nouns::find(&first.lower).is_some_and(|noun| noun.given);
+        if let Some(class) = head.filter(|class| ends_names(*class)) {
+            return sure(class);
+        }
+        if leading && let Some(class) = common(&first.lower) {
+            return sure(if class == Class::Label("Infrastructure") { Class::Label("Settlement") } else { class });
+        }
+        if given && words.len() <= 4 && !words.iter().any(Token::has_digit) {
+            return sure(PERSON);
+        }
+        if let Some(class) = beside(tokens, range) {
+            return Kind { class: Some(class), sure: false };
+        }
+        let speaks = tokens.get(range.end).is_some_and(|next| {
+            ["said", "says", "wrote", "told", "argues", "argued", "explained", "explains"].contains(&next.lower.as_str())
+        });
+        if speaks && words.len() < 4 && head.is_none() {
+            return Kind { class: Some(PERSON), sure: false };
+        }
+        let class = head.filter(|class| !is_person(*class));
+        return Kind { class, sure: class.is_some() };
+    }
+    let own = common(&words[0].lower).filter(|class| !is_person(*class));
+    match own.or_else(|| beside(tokens, range)) {
+        Some(class) => Kind { class: Some(class), sure: own.is_some() },
+        None => Kind { class: None, sure: false },
+    }
+}
+
+/// What the table knows of a name.
+fn known(name: &str) -> Option<Class> {
+    let noun = nouns::find(name)?;
+    let noun = noun.means.and_then(|means| nouns::find(&means.to_lowercase())).unwrap_or(noun);
+    let class = noun.name.filter(|class| class.label().is_some())?;
+    // Names of leaders and the like are names of people.
+    Some(if class == Class::Label("Profession") { PERSON } else { class })
+}
+
+fn common(word: &str) -> Option<Class> {
+    let (_, noun) = nouns::singular(word)?;
+    noun.common.filter(|class| class.label().is_some())
+}
+
+/// What the words beside a name call it: `the barque Helena`, `Thomas Pell, a retired pilot`.
+fn beside(tokens: &[Token<'_>], range: &Range<usize>) -> Option<Class> {
+    let before = range.start.checked_sub(1).map(|at| &tokens[at]).filter(|before| {
+        tokens[range.start].gap == Gap::None && !before.possessive && !before.is_capital() && !before.is_stop()
+    });
+    let called = |token: &Token<'_>| {
+        let (_, noun) = nouns::singular(&token.lower).filter(|(one, noun)| *one == token.lower && !noun.verb)?;
+        let class = noun.common.filter(|class| class.label().is_some())?;
+        Some(if class == Class::Label("Profession") { PERSON } else { class })
+    };
+    if let Some(class) = before.and_then(called) {
+        return Some(class);
+    }
+    let after = tokens.get(range.end).filter(|after| after.gap == Gap::Comma && ["a", "an", "the"].contains(&after.lower.as_str()))?;
+    let _ = after;
+    let run = tokens[range.end + 1..].iter().take(5).take_while(|token| token.gap == Gap::None && !token.is_stop() && !token.is_capital());
+    run.filter_map(called).last()
+}

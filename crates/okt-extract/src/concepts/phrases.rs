@@ -1,0 +1,189 @@
+//! Common nouns and phrases of them, in English.
+
+use std::ops::Range;
+
+use okt_model::FoundBy;
+
+use super::Mention;
+use super::nouns::{self, Class, Noun};
+use super::stop;
+use super::tokens::{Gap, Token};
+
+/// The longest phrase, in words.
+const LONGEST: usize = 4;
+
+/// What a word may do in a phrase.
+enum Part {
+    /// It may be the last word.
+    Head(Noun),
+    /// It may stand before others.
+    Modifier,
+}
+
+/// The phrases of a fact, from left to right; `taken` are the names in it.
+pub fn phrases(tokens: &[Token<'_>], taken: &[Mention]) -> Vec<Mention> {
+    let is_taken = |at: usize| taken.iter().any(|name| name.tokens.contains(&at));
+    let mut phrases = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        if is_taken(at) {
+            at += 1;
+            continue;
+        }
+        if let Some(found) = listed(tokens, at, &is_taken).or_else(|| chain(tokens, at, &is_taken)) {
+            at = found.tokens.end;
+            phrases.extend(found.name.contains(char::is_alphabetic).then_some(found));
+        } else {
+            at += 1;
+        }
+    }
+    phrases
+}
+
+/// The longest phrase of several words that the table has and that begins here.
+fn listed(tokens: &[Token<'_>], start: usize, is_taken: &impl Fn(usize) -> bool) -> Option<Mention> {
+    if tokens[start].is_stop() && !matches!(tokens[start].lower.as_str(), "new" | "full" | "low" | "high" | "long" | "great") {
+        return None;
+    }
+    let mut words = tokens[start].lower.clone();
+    let mut found = None;
+    for end in start + 1..(start + LONGEST).min(tokens.len()) {
+        if tokens[end].gap != Gap::None || is_taken(end) || tokens[end - 1].possessive || !nouns::goes_on(&words) {
+            break;
+        }
+        let last = tokens[end].lower.as_str();
+        let one = nouns::singular(last).map_or_else(|| last.to_owned(), |(one, _)| one);
+        for last in [last, &one] {
+            let phrase = format!("{words} {last}");
+            let noun = nouns::find(&phrase);
+            let noun = noun.and_then(|noun| noun.means.and_then(|means| nouns::find(&means.to_lowercase())).or(Some(noun)));
+            if let Some(class) = noun.and_then(|noun| noun.common)
+                && !matches!(tokens[end].lower.as_str(), "in" | "on" | "up" | "off" | "out")
+            {
+                found = Some((end + 1, nouns::find(&phrase).and_then(|noun| noun.means).map_or(phrase, str::to_owned), class));
+            }
+        }
+        words.push(' ');
+        words.push_str(last);
+    }
+    let (end, name, class) = found?;
+    // A chain of nouns may be longer than what is listed: `tidal power station`.
+    if let Some(longer) = chain(tokens, start, is_taken).filter(|longer| longer.tokens.end > end) {
+        return Some(longer);
+    }
+    let mention = made(tokens, start..end, name, class);
+    // Never a concept, but it is passed over as one.
+    Some(if class == Class::Never { Mention { name: String::new(), ..mention } } else { mention })
+}
+
+/// Nouns in a row, with what belongs before them.
+fn chain(tokens: &[Token<'_>], start: usize, is_taken: &impl Fn(usize) -> bool) -> Option<Mention> {
+    let mut heads: Vec<(usize, Noun)> = Vec::new();
+    let mut end = start;
+    while end < tokens.len() && !is_taken(end) && (end == start || (tokens[end].gap == Gap::None && !tokens[end - 1].possessive)) {
+        match part(tokens, end, end > start) {
+            Some(Part::Head(noun)) => heads.push((end, noun)),
+            Some(Part::Modifier) => {}
+            None => break,
+        }
+        end += 1;
+    }
+    let (last, noun) = heads.pop()?;
+    let class = noun.common?;
+    let range = start.max((last + 1).saturating_sub(LONGEST))..last + 1;
+    let (name, listed) = named(tokens, &range)?;
+    let several = range.len() > 1;
+    let class = listed.unwrap_or(class);
+    let before = heads.last().map(|(_, noun)| noun.common);
+    let modified = several && !matches!(before, Some(Some(Class::Never)));
+    let counts = match class {
+        Class::Never => false,
+        Class::Untyped => modified,
+        Class::Label(_) => true,
+    };
+    let mention = made(tokens, range, name, class);
+    Some(if counts { mention } else { Mention { name: String::new(), ..mention } })
+}
+
+/// The name of a phrase: its words as they are, the last in the singular, each in its usual spelling; and its context,
+/// where the table has the whole or the end of it.
+fn named(tokens: &[Token<'_>], range: &Range<usize>) -> Option<(String, Option<Class>)> {
+    let last = range.end - 1;
+    let usual = |word: &str| nouns::find(word).and_then(|noun| noun.means).map_or_else(|| word.to_owned(), str::to_owned);
+    let mut words: Vec<String> = tokens[range.start..last].iter().map(|token| usual(&token.lower)).collect();
+    words.push(nouns::singular(&tokens[last].lower)?.0);
+    let whole = words.join(" ");
+    // `fog horn` is `foghorn`.
+    let joined = (words.len() > 1).then(|| words[words.len() - 2..].concat());
+    if let Some(one) = joined.filter(|one| nouns::find(one).is_some_and(|noun| noun.common.and_then(Class::label).is_some())) {
+        let class = nouns::find(&one).and_then(|noun| noun.common);
+        words.truncate(words.len() - 2);
+        words.push(one);
+        return Some((words.join(" "), class));
+    }
+    let class = (0..words.len() - 1).find_map(|from| nouns::find(&words[from..].join(" ")).and_then(|noun| noun.common));
+    let means = nouns::find(&whole).and_then(|noun| noun.means);
+    Some((means.map_or(whole, str::to_owned), class))
+}
+
+fn part(tokens: &[Token<'_>], at: usize, inside: bool) -> Option<Part> {
+    let token = &tokens[at];
+    if token.is_stop() || token.is_number() || (token.is_capital() && !token.first) {
+        return None;
+    }
+    let next_is_noun = || tokens.get(at + 1).is_some_and(|next| next.gap == Gap::None && !next.is_stop() && nouns::singular(&next.lower).is_some_and(|(_, noun)| !noun.verb));
+    if token.lower.contains('-') && nouns::singular(&token.lower).is_none() {
+        // `tide-predicting machine`.
+        let compound = token.lower.split('-').all(|part| part.chars().count() > 2 && part.chars().all(char::is_alphabetic));
+        return (compound && next_is_noun() && !token.lower.ends_with("ly")).then_some(Part::Modifier);
+    }
+    let own = nouns::find(&token.lower);
+    let Some((_, noun)) = nouns::singular(&token.lower) else {
+        return own.filter(|noun| noun.relational && next_is_noun()).map(|_| Part::Modifier);
+    };
+    let before = at.checked_sub(1).map(|before| &tokens[before]).filter(|_| token.gap == Gap::None);
+    if noun.adjective || own.is_some_and(|own| own.adjective) {
+        let belongs = noun.relational || own.is_some_and(|own| own.relational) || is_colour_of_living(tokens, at);
+        return (belongs && next_is_noun()).then_some(Part::Modifier);
+    }
+    let announced = before.is_some_and(|before| stop::announces_noun(&before.lower) || (inside && !is_noun(&before.lower)) || is_plain_adjective(&before.lower));
+    if noun.verb && !announced {
+        return None;
+    }
+    // `peatlands store about a third`: a verb after its subject.
+    let subject = before.is_some_and(|before| is_noun(&before.lower) || (before.is_capital() && !before.is_stop()));
+    let goes_on = tokens.get(at + 1).is_some_and(|next| next.gap == Gap::None && (next.is_stop() || next.is_number() || next.lower.ends_with("ly")));
+    if noun.verb_too && subject && goes_on && !announced {
+        return None;
+    }
+    Some(Part::Head(noun))
+}
+
+fn is_noun(word: &str) -> bool {
+    nouns::singular(word).is_some_and(|(_, noun)| !noun.adjective && !noun.verb)
+}
+
+fn is_plain_adjective(word: &str) -> bool {
+    nouns::find(word).is_some_and(|noun| noun.adjective || noun.relational)
+}
+
+/// What kinds of animals and plants are told apart by: `gray heron`.
+fn is_colour_of_living(tokens: &[Token<'_>], at: usize) -> bool {
+    let colour = matches!(
+        tokens[at].lower.as_str(),
+        "gray" | "grey" | "red" | "black" | "white" | "brown" | "green" | "blue" | "yellow" | "golden" | "common" | "western"
+            | "eastern" | "northern" | "southern" | "giant" | "spotted" | "wild"
+    );
+    let living = |token: &Token<'_>| {
+        let noun = nouns::singular(&token.lower).and_then(|(_, noun)| noun.common);
+        matches!(noun, Some(Class::Label("Animal" | "Plant" | "Fungus")))
+    };
+    colour && tokens.iter().skip(at + 1).take(2).any(living)
+}
+
+fn made(tokens: &[Token<'_>], range: Range<usize>, name: String, class: Class) -> Mention {
+    // A word for what people do is no person.
+    let class = if matches!(class, Class::Label("Person" | "Scientist" | "Artist" | "Politician")) { Class::Label("Profession") } else { class };
+    let form = super::names::written(tokens, &range);
+    Mention { name, class: Some(class), sure: true, found_by: FoundBy::Phrase, form, tokens: range }
+}
