@@ -193,11 +193,24 @@ impl Table {
             let adjective = wordnet.adjectives.contains(word);
             if verb > noun {
                 entry.flags.push('v');
-            } else if verb * 2 >= noun && verb > 0 {
+            } else if verb * 6 >= noun && verb > 0 {
                 entry.flags.push('w');
             }
             if other > noun || (noun == 0 && adjective) {
                 entry.flags.push('a');
+            }
+            // What everybody speaks of is no concept as a word alone, unless it is a thing that can be pointed at.
+            let often = match entry.common.as_deref() {
+                Some(label) if BROAD.contains(&label) => noun >= 8,
+                Some(label) if LEARNED.contains(&label) => noun >= 20,
+                _ => false,
+            };
+            if often {
+                entry.flags.push('n');
+            }
+            // Symbols of elements and abbreviations mean something else as often.
+            if word.len() <= 3 && names.iter().all(|sense| wordnet.written(sense, word).is_some_and(is_symbol)) {
+                entry.name = None;
             }
             if wordnet.relational.contains(word) {
                 entry.flags.push('r');
@@ -277,11 +290,17 @@ impl Table {
                     if !entry.flags.contains('g') {
                         entry.flags.push('g');
                     }
+                } else if label == UNTYPED {
+                    // Its context stays, for phrases that it ends.
+                    entry.flags.push('n');
+                    entry.common = entry.common.take().filter(|label| label != NEVER).or(Some(UNTYPED.to_owned()));
                 } else if word.contains(char::is_uppercase) {
                     entry.name = Some(label.to_owned());
                 } else {
                     entry.common = Some(label.to_owned());
-                    entry.flags.retain(|flag| flag == 'g' || flag == 'v');
+                    let verb = entry.flags.contains(['v', 'w']);
+                    entry.flags.retain(|flag| matches!(flag, 'g' | 'n'));
+                    entry.flags.extend(verb.then_some('w'));
                 }
             }
         }
@@ -324,6 +343,20 @@ impl Table {
         }
         text
     }
+}
+
+/// Contexts whose frequent words could stand in any text.
+const BROAD: [&str; 24] = [
+    "Profession", "Person", "Scientist", "Artist", "Politician", "Activity", "Event", "Statistic", "Database", "Written work",
+    "Work", "Article", "Organisation", "Company", "Place", "Standard", "Philosophical concept", "Currency", "Government agency",
+    "Device", "Book", "Film", "Non-profit organisation", "Population",
+];
+/// And those where only the most frequent could.
+const LEARNED: [&str; 7] =
+    ["Scientific concept", "Political concept", "Law", "Academic subject", "Ideology", "Region", "Mathematical concept"];
+
+fn is_symbol(written: &str) -> bool {
+    written.chars().count() <= 2 || written.chars().all(|c| !c.is_lowercase())
 }
 
 const TITLES: [&str; 24] = [

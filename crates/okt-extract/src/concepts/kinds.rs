@@ -28,6 +28,15 @@ pub fn title(word: &str) -> Option<Class> {
     }
 }
 
+/// The last word of what people are called in their office: `Chief Science Officer`.
+pub fn is_office(word: &str) -> bool {
+    matches!(
+        word,
+        "officer" | "director" | "minister" | "secretary" | "manager" | "editor" | "chairman" | "chairwoman" | "chair" | "founder" | "co-founder"
+            | "coach" | "ceo" | "cto" | "cfo" | "president" | "producer" | "attorney" | "general" | "analyst"
+    )
+}
+
 /// What the names of companies end with.
 pub fn is_company_ending(word: &str) -> bool {
     matches!(word.trim_end_matches('.'), "inc" | "corp" | "corporation" | "ltd" | "llc" | "gmbh" | "plc" | "co" | "ag" | "limited")
@@ -57,10 +66,26 @@ fn ends_names(class: Class) -> bool {
         )
 }
 
+/// Things whose names often end with what they are.
+fn names_a_thing(class: Class) -> bool {
+    matches!(
+        class,
+        Class::Label(
+            "Natural event" | "Musical work" | "Vaccine" | "Galaxy" | "Star" | "Planet" | "Celestial body" | "Political party" | "Species"
+                | "Battery" | "Algorithm" | "Historical period" | "Geological period" | "Academic conference" | "Outbreak" | "Ideology"
+                | "International organisation" | "Non-profit organisation" | "Historic place" | "Legal case" | "Scientific concept"
+        )
+    )
+}
+
 /// The context of a name, from its own words and from those beside it.
 pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
     let sure = |class: Class| Kind { class: Some(class), sure: true };
-    if let Some(class) = known(&written(tokens, range).to_lowercase()) {
+    let known = known(&written(tokens, range).to_lowercase());
+    // `The barque Helena` is no town: who says what it is means another one.
+    let article = range.start.checked_sub(2).is_some_and(|at| matches!(tokens[at].lower.as_str(), "the" | "a" | "an"));
+    let called = beside(tokens, range).filter(|class| article && !is_person(*class) && range.len() == 1);
+    if let Some(class) = known.map(|known| called.unwrap_or(known)) {
         return sure(class);
     }
     let words = &tokens[range.clone()];
@@ -92,8 +117,15 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
         if speaks && words.len() < 4 && head.is_none() {
             return Kind { class: Some(PERSON), sure: false };
         }
-        let class = head.filter(|class| !is_person(*class));
+        if ["times", "news", "post", "journal", "herald", "tribune", "gazette", "magazine"].contains(&last.lower.as_str()) {
+            return sure(Class::Label("Periodical literature"));
+        }
+        let class = head.filter(|class| names_a_thing(*class));
         return Kind { class, sure: class.is_some() };
+    }
+    let given = nouns::find(&words[0].lower).is_some_and(|noun| noun.given && noun.common.is_none());
+    if given {
+        return Kind { class: Some(PERSON), sure: false };
     }
     let own = common(&words[0].lower).filter(|class| !is_person(*class));
     match own.or_else(|| beside(tokens, range)) {
@@ -109,6 +141,12 @@ fn known(name: &str) -> Option<Class> {
     let class = noun.name.filter(|class| class.label().is_some())?;
     // Names of leaders and the like are names of people.
     Some(if class == Class::Label("Profession") { PERSON } else { class })
+}
+
+/// A people, by the plural of its name.
+pub fn people(word: &str) -> Option<&str> {
+    let one = word.strip_suffix('s')?;
+    (known(&one.to_lowercase()) == Some(Class::Label("Ethnic group"))).then_some(one)
 }
 
 fn common(word: &str) -> Option<Class> {
@@ -129,8 +167,8 @@ fn beside(tokens: &[Token<'_>], range: &Range<usize>) -> Option<Class> {
     if let Some(class) = before.and_then(called) {
         return Some(class);
     }
-    let after = tokens.get(range.end).filter(|after| after.gap == Gap::Comma && ["a", "an", "the"].contains(&after.lower.as_str()))?;
-    let _ = after;
+    let article = |after: &&Token<'_>| after.gap == Gap::Comma && ["a", "an", "the"].contains(&after.lower.as_str());
+    tokens.get(range.end).filter(article)?;
     let run = tokens[range.end + 1..].iter().take(5).take_while(|token| token.gap == Gap::None && !token.is_stop() && !token.is_capital());
     run.filter_map(called).last()
 }

@@ -57,13 +57,22 @@ pub fn names(tokens: &[Token<'_>], seen: &Seen, language: Language) -> Vec<Menti
 
 /// The run of capitals that begins at a word.
 fn span(tokens: &[Token<'_>], start: usize, language: Language) -> Option<Range<usize>> {
-    let opens = |token: &Token<'_>| token.is_capital() && !token.is_number() && !stop::is_calendar(&token.lower);
+    let compound = |token: &Token<'_>| {
+        let end = token.lower.rsplit_once('-').map_or("", |(_, end)| end);
+        ["like", "based", "style", "era", "led", "owned", "backed", "born", "only", "wide", "related", "made"].contains(&end)
+    };
+    let opens = |token: &Token<'_>| token.is_capital() && !compound(token) && !token.is_number() && !stop::is_calendar(&token.lower);
     let first = &tokens[start];
     // `May` and `March` may begin a name, but a date is likelier.
     if !opens(first) || (language == Language::English && first.is_stop() && !first.is_short_form()) {
         return None;
     }
     let mut end = start + 1;
+    // A Latin name in brackets: `(Cornu aspersum)`.
+    let closes = tokens.get(start + 2).is_none_or(|after| after.gap != Gap::None);
+    if first.gap == Gap::Open && closes && tokens.get(end).is_some_and(|next| next.gap == Gap::None && !next.is_capital() && !next.is_stop() && nouns::singular(&next.lower).is_none()) {
+        return Some(start..end + 1);
+    }
     while end < tokens.len() && !tokens[end - 1].possessive && end - start < LONGEST {
         let next = &tokens[end];
         if next.gap != Gap::None {
@@ -119,6 +128,11 @@ fn mention(tokens: &[Token<'_>], mut range: Range<usize>, seen: &Seen, language:
         titled = Some(kind);
         range.start += 1;
     }
+    let offices = &tokens[range.start..range.end.saturating_sub(1).max(range.start)];
+    if let Some(last) = offices.iter().rposition(|token| kinds::is_office(&token.lower)).filter(|last| range.len() - last > 2) {
+        titled = Some(Class::Label("Person"));
+        range.start += last + 1;
+    }
     // The first word of a sentence has a capital anyway.
     if tokens[range.start].first && !leads(tokens, &range, seen, language) {
         range.start += 1;
@@ -131,7 +145,7 @@ fn mention(tokens: &[Token<'_>], mut range: Range<usize>, seen: &Seen, language:
         titled = titled.or(Some(Class::Label("Company")));
         range.end -= 1;
     }
-    if range.len() == 1 && !stands_alone(tokens, &range, seen, language) {
+    if range.len() == 1 && !stands_alone(tokens, &range, language) {
         return None;
     }
     let tail = tail(tokens, end, range.start);
@@ -140,13 +154,23 @@ fn mention(tokens: &[Token<'_>], mut range: Range<usize>, seen: &Seen, language:
     }
     let text = written(tokens, &range);
     let kind = tail.map(|(_, class)| class).or(titled).map_or_else(|| kinds::of_name(tokens, &range), |class| Kind { class: Some(class), sure: true });
-    let known = nouns::find(&text.to_lowercase()).and_then(|noun| noun.means);
+    let noun = nouns::find(&text.to_lowercase());
+    if noun.is_some_and(|noun| noun.name == Some(Class::Never)) && tokens[range.start].is_short_form() {
+        return None;
+    }
+    let known = noun.and_then(|noun| noun.means);
     // `it` is no `IT`, and `us` no `US`.
     let means = known.filter(|_| text.len() > 3 || tokens[range.start].is_short_form());
+    // `APIs` are more than one `API`, and `Americans` more than one of them.
+    let one = text.strip_suffix('s').filter(|one| one.chars().count() > 1 && one.chars().all(char::is_uppercase));
+    let people = kinds::people(&text);
+    if one.is_some_and(|one| nouns::find(&one.to_lowercase()).is_some_and(|noun| noun.name == Some(Class::Never))) {
+        return None;
+    }
     Some(Mention {
-        name: means.map_or_else(|| text.clone(), str::to_owned),
-        class: kind.class,
-        sure: kind.sure,
+        name: means.or(one).or(people).map_or_else(|| text.clone(), str::to_owned),
+        class: people.map(|_| Class::Label("Ethnic group")).or(kind.class),
+        sure: kind.sure || people.is_some(),
         found_by: FoundBy::Name,
         form: text,
         tokens: range.start..end,
@@ -170,14 +194,17 @@ fn leads(tokens: &[Token<'_>], range: &Range<usize>, seen: &Seen, language: Lang
     if seen.is_name(word) {
         return true;
     }
-    if seen.is_common(word) {
+    if seen.is_common(word) || language != Language::English {
         return false;
     }
-    nouns::find(word).is_some_and(|noun| noun.name.and_then(Class::label).is_some() && noun.common.is_none() && !noun.adjective)
+    nouns::find(word).is_some_and(|noun| {
+        let common = noun.common.is_some_and(|class| class.label().is_some()) || noun.adjective || noun.verb_too;
+        noun.name.and_then(Class::label).is_some() && !common
+    })
 }
 
 /// Whether one word is a name by itself.
-fn stands_alone(tokens: &[Token<'_>], range: &Range<usize>, seen: &Seen, language: Language) -> bool {
+fn stands_alone(tokens: &[Token<'_>], range: &Range<usize>, language: Language) -> bool {
     let token = &tokens[range.start];
     if token.text.chars().filter(|c| c.is_alphanumeric()).count() < 2 || token.is_initial() {
         return false;
@@ -202,7 +229,7 @@ fn stands_alone(tokens: &[Token<'_>], range: &Range<usize>, seen: &Seen, languag
     }
     // A word that could stand in any text is no name because somebody gave it a capital.
     let generic = !named && noun.is_some_and(|noun| matches!(noun.common, Some(Class::Never | Class::Untyped)));
-    !generic || token.is_short_form() || seen.is_name(&token.lower) && !generic
+    !generic || token.is_short_form()
 }
 
 /// What a name with an article takes in of the common nouns behind it: `the Rance tidal power station`.

@@ -71,6 +71,10 @@ fn listed(tokens: &[Token<'_>], start: usize, is_taken: &impl Fn(usize) -> bool)
     if let Some(longer) = chain(tokens, start, is_taken).filter(|longer| longer.tokens.end > end) {
         return Some(longer);
     }
+    // Its last word may belong to what follows: `low water content`.
+    if chain(tokens, end - 1, is_taken).is_some_and(|next| next.tokens.end > end) {
+        return None;
+    }
     let mention = made(tokens, start..end, name, class);
     // Never a concept, but it is passed over as one.
     Some(if class == Class::Never { Mention { name: String::new(), ..mention } } else { mention })
@@ -87,19 +91,33 @@ fn chain(tokens: &[Token<'_>], start: usize, is_taken: &impl Fn(usize) -> bool) 
             None => break,
         }
         end += 1;
+        // A plural seldom stands before another noun: what follows is a verb.
+        if is_plural(&tokens[end - 1].lower) {
+            break;
+        }
     }
-    let (last, noun) = heads.pop()?;
+    let (mut last, mut noun) = heads.pop()?;
+    // `the water rises`, `bee numbers`: what comes before is the thing.
+    while noun.common == Some(Class::Never)
+        && let Some(before) = heads.pop()
+    {
+        (last, noun) = before;
+    }
     let class = noun.common?;
-    let range = start.max((last + 1).saturating_sub(LONGEST))..last + 1;
+    // What is never a concept makes none more precise, and a kind of thing before its name is no part of it.
+    let label = class.label().map(str::to_lowercase);
+    let spare = heads.iter().filter(|(at, before)| {
+        before.common == Some(Class::Never) || label.as_deref() == Some(tokens[*at].lower.as_str())
+    });
+    let from = spare.map(|(at, _)| at + 1).max().unwrap_or(start);
+    let range = from.max((last + 1).saturating_sub(LONGEST))..last + 1;
     let (name, listed) = named(tokens, &range)?;
     let several = range.len() > 1;
     let class = listed.unwrap_or(class);
-    let before = heads.last().map(|(_, noun)| noun.common);
-    let modified = several && !matches!(before, Some(Some(Class::Never)));
     let counts = match class {
         Class::Never => false,
-        Class::Untyped => modified,
-        Class::Label(_) => true,
+        Class::Untyped => several,
+        Class::Label(_) => several || !noun.general,
     };
     let mention = made(tokens, range, name, class);
     Some(if counts { mention } else { Mention { name: String::new(), ..mention } })
@@ -138,16 +156,26 @@ fn part(tokens: &[Token<'_>], at: usize, inside: bool) -> Option<Part> {
         return (compound && next_is_noun() && !token.lower.ends_with("ly")).then_some(Part::Modifier);
     }
     let own = nouns::find(&token.lower);
+    if own.is_none() && is_learned(&token.lower) && next_is_noun() {
+        return Some(Part::Modifier);
+    }
     let Some((_, noun)) = nouns::singular(&token.lower) else {
         return own.filter(|noun| noun.relational && next_is_noun()).map(|_| Part::Modifier);
     };
     let before = at.checked_sub(1).map(|before| &tokens[before]).filter(|_| token.gap == Gap::None);
     if noun.adjective || own.is_some_and(|own| own.adjective) {
         let belongs = noun.relational || own.is_some_and(|own| own.relational) || is_colour_of_living(tokens, at);
-        return (belongs && next_is_noun()).then_some(Part::Modifier);
+        if next_is_noun() {
+            return belongs.then_some(Part::Modifier);
+        }
+        let article = before.is_some_and(|before| matches!(before.lower.as_str(), "a" | "an" | "the" | "this"));
+        return (article && noun.common.and_then(Class::label).is_some()).then_some(Part::Head(noun));
     }
-    let announced = before.is_some_and(|before| stop::announces_noun(&before.lower) || (inside && !is_noun(&before.lower)) || is_plain_adjective(&before.lower));
-    if noun.verb && !announced {
+    if token.lower.ends_with("ing") && next_is_noun() && noun.common != Some(Class::Label("Activity")) {
+        return None;
+    }
+    let announced = before.is_some_and(|before| before.possessive || stop::announces_noun(&before.lower) || (inside && !is_noun(&before.lower)) || is_plain_adjective(&before.lower));
+    if (noun.verb || matches!(token.lower.as_str(), "lives" | "leaves")) && !announced {
         return None;
     }
     // `peatlands store about a third`: a verb after its subject.
@@ -157,6 +185,16 @@ fn part(tokens: &[Token<'_>], at: usize, inside: bool) -> Option<Part> {
         return None;
     }
     Some(Part::Head(noun))
+}
+
+/// A learned adjective that the table does not have: `amphidromic`.
+fn is_learned(word: &str) -> bool {
+    let common = ["specific", "basic", "dramatic", "fantastic", "realistic", "tragic", "ironic", "heroic", "drastic", "typical", "epic", "optimistic", "enthusiastic", "chaotic"];
+    word.len() > 5 && (word.ends_with("ic") || word.ends_with("ical")) && !common.contains(&word)
+}
+
+fn is_plural(word: &str) -> bool {
+    word.ends_with('s') && nouns::singular(word).is_some_and(|(one, _)| one != word && !one.ends_with('s'))
 }
 
 fn is_noun(word: &str) -> bool {

@@ -8,7 +8,7 @@ use super::contexts::Contexts;
 use super::kinds;
 use super::nouns::Class;
 use super::short::{self, Definition};
-use super::tokens::Token;
+use super::tokens::{Gap, Token};
 use super::{Found, Mention};
 
 /// The concepts of each fact.
@@ -131,6 +131,11 @@ fn aliases(mentions: &mut [Vec<Mention>], tokens: &[Vec<Token<'_>>]) -> HashMap<
         for pair in found.windows(2) {
             let between = &tokens[pair[0].tokens.end.min(pair[1].tokens.start)..pair[1].tokens.start];
             let names = pair.iter().all(|mention| mention.found_by == FoundBy::Name);
+            let latin = tokens[pair[1].tokens.start].gap == Gap::Open && pair[1].form.contains(' ') && between.is_empty();
+            let living = matches!(pair[0].class, Some(Class::Label("Animal" | "Plant" | "Fungus" | "Species")));
+            if latin && living && pair[1].form.split(' ').nth(1).is_some_and(|word| !word.contains(char::is_uppercase)) {
+                aliases.entry(key(&pair[1].name)).or_insert_with(|| pair[0].name.clone());
+            }
             if names && short::says_alias(between) && key(&pair[0].name) != key(&pair[1].name) {
                 aliases.entry(key(&pair[1].name)).or_insert_with(|| pair[0].name.clone());
             }

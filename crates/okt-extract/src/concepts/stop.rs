@@ -20,7 +20,7 @@ pub fn announces_noun(word: &str) -> bool {
         "a" | "an" | "the" | "this" | "that" | "these" | "those" | "his" | "her" | "its" | "their" | "our" | "my" | "your"
             | "of" | "in" | "by" | "for" | "with" | "from" | "at" | "on" | "as" | "into" | "between" | "each" | "every"
             | "some" | "any" | "no" | "many" | "several" | "most" | "all" | "both" | "more" | "per" | "under" | "over"
-            | "through" | "without" | "during" | "against" | "new" | "first" | "other" | "another" | "such" | "and" | "or"
+            | "through" | "without" | "during" | "against" | "new" | "first" | "other" | "another" | "such"
             | "two" | "three" | "four" | "five" | "six"
     )
 }
