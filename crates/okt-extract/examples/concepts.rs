@@ -40,14 +40,24 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("= {}", title.unwrap_or_default());
         for (fact, found) in facts.iter().zip(found) {
             println!("{fact}");
-            let shown = found.iter().map(|found| format!("{} [{}] {}", found.name, found.place.label(), found.found_by.as_str()));
+            let shown = found
+                .iter()
+                .map(|found| format!("{} [{}] {}", found.name, found.place.label(), found.found_by.as_str()));
             println!("    {}", shown.collect::<Vec<_>>().join("; "));
             for found in found {
-                *tally.entry((found.place.label().to_owned(), found.name, found.found_by.as_str())).or_default() += 1;
+                *tally
+                    .entry((found.place.label().to_owned(), found.name, found.found_by.as_str()))
+                    .or_default() += 1;
             }
         }
     }
-    println!("{:#?}", tally.into_iter().map(|((label, name, by), count)| format!("{label}: {name} ({by}, {count})")).collect::<Vec<_>>());
+    println!(
+        "{:#?}",
+        tally
+            .into_iter()
+            .map(|((label, name, by), count)| format!("{label}: {name} ({by}, {count})"))
+            .collect::<Vec<_>>()
+    );
     println!("{facts_read} facts, {:?} each", took / u32::try_from(facts_read.max(1))?);
     Ok(())
 }
@@ -56,7 +66,11 @@ fn facts(body: &str, language: &str) -> Vec<String> {
     let place = |place: u32| i32::try_from(place).unwrap_or(i32::MAX);
     let sentences = okt_parse::sentences(body, Some(language));
     let offsets: Vec<_> = sentences.into_iter().map(|(start, end)| (place(start), place(end))).collect();
-    extractive::extract(&Text::new(body, &offsets), Some(language)).facts.into_iter().map(|fact| fact.text).collect()
+    extractive::extract(&Text::new(body, &offsets), Some(language))
+        .facts
+        .into_iter()
+        .map(|fact| fact.text)
+        .collect()
 }
 
 fn contexts() -> Vec<Context> {

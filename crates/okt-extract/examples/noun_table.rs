@@ -69,7 +69,8 @@ impl WordNet {
         let file = |name: &str| fs::read_to_string(folder.join(name));
         let lines = |text: &str| -> Vec<Vec<String>> {
             let entries = text.lines().filter(|line| !line.starts_with(' '));
-            let fields = |line: &str| line.split(" | ").next().unwrap_or(line).split(' ').map(str::to_owned).collect();
+            let fields =
+                |line: &str| line.split(" | ").next().unwrap_or(line).split(' ').map(str::to_owned).collect();
             entries.map(fields).collect()
         };
         let synsets = lines(&file("data.noun")?).iter().filter_map(|line| synset(line)).collect();
@@ -80,7 +81,8 @@ impl WordNet {
             Some((line[0].clone(), all.iter().map(|sense| (*sense).clone()).collect()))
         };
         let nouns = lines(&file("index.noun")?).iter().filter_map(senses).collect();
-        let first = |name: &str| Ok::<_, Box<dyn Error>>(lines(&file(name)?).into_iter().map(|line| line[0].clone()));
+        let first =
+            |name: &str| Ok::<_, Box<dyn Error>>(lines(&file(name)?).into_iter().map(|line| line[0].clone()));
         let adjectives = first("index.adj")?.chain(first("index.adv")?).collect();
         let mut relational = BTreeSet::new();
         for line in lines(&file("data.adj")?) {
@@ -131,7 +133,11 @@ impl WordNet {
                 return label;
             }
             level.retain(|sense| seen.insert(sense.clone()));
-            level = level.iter().filter_map(|sense| self.synsets.get(sense)).flat_map(|set| set.above.clone()).collect();
+            level = level
+                .iter()
+                .filter_map(|sense| self.synsets.get(sense))
+                .flat_map(|set| set.above.clone())
+                .collect();
         }
         UNTYPED
     }
@@ -182,7 +188,8 @@ impl Table {
             };
             let typed = |senses: &[&String]| -> Option<String> {
                 let first = senses.first()?;
-                let labels: Vec<&str> = senses.iter().take(SENSES).map(|sense| wordnet.label(sense, roots)).collect();
+                let labels: Vec<&str> =
+                    senses.iter().take(SENSES).map(|sense| wordnet.label(sense, roots)).collect();
                 let never = wordnet.label(first, roots) == NEVER;
                 let some = labels.into_iter().find(|label| ![NEVER, UNTYPED].contains(label));
                 Some(if never { NEVER } else { some.unwrap_or(UNTYPED) }.to_owned())
@@ -209,7 +216,9 @@ impl Table {
                 entry.flags.push('n');
             }
             // Symbols of elements and abbreviations mean something else as often.
-            if word.len() <= 3 && names.iter().all(|sense| wordnet.written(sense, word).is_some_and(is_symbol)) {
+            if word.len() <= 3
+                && names.iter().all(|sense| wordnet.written(sense, word).is_some_and(is_symbol))
+            {
                 entry.name = None;
             }
             if wordnet.relational.contains(word) {
@@ -226,7 +235,10 @@ impl Table {
             }
             self.entries.insert(word.replace('_', " "), entry);
         }
-        for (word, _) in given.iter().filter(|(word, count)| **count > 2 && word.len() > 2 && !TITLES.contains(&word.as_str())) {
+        for (word, _) in given
+            .iter()
+            .filter(|(word, count)| **count > 2 && word.len() > 2 && !TITLES.contains(&word.as_str()))
+        {
             self.entries.entry(word.clone()).or_default().flags.push('g');
         }
         for word in wordnet.relational.iter().filter(|word| !wordnet.nouns.contains_key(*word)) {
@@ -242,7 +254,12 @@ impl Table {
 
     /// Leaves out what the rules find without it, and the Latin names of species.
     fn shorten(&mut self, wordnet: &WordNet) {
-        let out: Vec<String> = self.entries.iter().filter(|(word, entry)| self.is_spare(wordnet, word, entry)).map(|(word, _)| word.clone()).collect();
+        let out: Vec<String> = self
+            .entries
+            .iter()
+            .filter(|(word, entry)| self.is_spare(wordnet, word, entry))
+            .map(|(word, _)| word.clone())
+            .collect();
         for word in out {
             self.entries.remove(&word);
         }
@@ -269,20 +286,27 @@ impl Table {
         let living = ["Taxonomic group", "Animal", "Plant", "Fungus", "Bacteria", "Eukaryote", "Species"];
         if let Some(label) = &entry.name {
             let known = self.entries.contains_key(parts[1]) || wordnet.adjectives.contains(parts[0]);
-            return entry.common.is_none() && living.contains(&label.as_str()) && (!known || label == living[0]);
+            return entry.common.is_none()
+                && living.contains(&label.as_str())
+                && (!known || label == living[0]);
         }
         // A chain of nouns is found by its last one.
         let rest = parts[1..].join(" ");
         let head = self.entries.get(&rest).and_then(|head| head.common.as_ref());
-        let first = self.entries.get(parts[0]).is_some_and(|first| first.common.is_some() && first.flags.is_empty());
-        first && !wordnet.adjectives.contains(parts[0]) && entry.common.is_some() && head == entry.common.as_ref()
+        let first =
+            self.entries.get(parts[0]).is_some_and(|first| first.common.is_some() && first.flags.is_empty());
+        first
+            && !wordnet.adjectives.contains(parts[0])
+            && entry.common.is_some()
+            && head == entry.common.as_ref()
     }
 
     fn add(&mut self, list: &str) -> Fallible<()> {
         for line in list.lines().filter(|line| !line.starts_with('#')) {
             let (label, words) = line.split_once(": ").ok_or_else(|| format!("no label: {line}"))?;
             for word in words.split(", ") {
-                let (word, means) = word.split_once('=').map_or((word, None), |(word, means)| (word, Some(means)));
+                let (word, means) =
+                    word.split_once('=').map_or((word, None), |(word, means)| (word, Some(means)));
                 let entry = self.entries.entry(word.to_lowercase()).or_default();
                 if label == "same" {
                     entry.means = means.map(str::to_owned);
@@ -293,7 +317,8 @@ impl Table {
                 } else if label == UNTYPED {
                     // Its context stays, for phrases that it ends.
                     entry.flags.push('n');
-                    entry.common = entry.common.take().filter(|label| label != NEVER).or(Some(UNTYPED.to_owned()));
+                    entry.common =
+                        entry.common.take().filter(|label| label != NEVER).or(Some(UNTYPED.to_owned()));
                 } else if word.contains(char::is_uppercase) {
                     entry.name = Some(label.to_owned());
                 } else {
@@ -309,14 +334,16 @@ impl Table {
 
     fn written(&self) -> String {
         let labels = self.entries.values().flat_map(|entry| [&entry.common, &entry.name]).flatten();
-        let labels: BTreeSet<&str> = labels.map(String::as_str).filter(|label| ![NEVER, UNTYPED].contains(label)).collect();
+        let labels: BTreeSet<&str> =
+            labels.map(String::as_str).filter(|label| ![NEVER, UNTYPED].contains(label)).collect();
         let code = |label: &Option<String>| match label.as_deref() {
             None => ' ',
             Some(NEVER) => '-',
             Some(UNTYPED) => '.',
             // Letters from `0` on; fewer than 75 fit into ASCII, the others follow.
             Some(label) => {
-                let at = labels.iter().position(|other| *other == label).and_then(|at| u32::try_from(at).ok());
+                let at =
+                    labels.iter().position(|other| *other == label).and_then(|at| u32::try_from(at).ok());
                 at.and_then(|at| char::from_u32(u32::from('0') + at)).expect("a label of the list")
             }
         };
@@ -324,7 +351,8 @@ impl Table {
         let mut text = labels.iter().copied().collect::<Vec<_>>().join("\t") + "\n";
         let mut before = "";
         for word in self.entries.keys() {
-            let shared = word.bytes().zip(before.bytes()).take(90).take_while(|(one, other)| one == other).count();
+            let shared =
+                word.bytes().zip(before.bytes()).take(90).take_while(|(one, other)| one == other).count();
             let shared = (0..=shared).rev().find(|at| word.is_char_boundary(*at)).unwrap_or(0);
             text.push(char::from(b'!' + u8::try_from(shared).unwrap_or(0)));
             text.push_str(&word[shared..]);
@@ -347,21 +375,71 @@ impl Table {
 
 /// Contexts whose frequent words could stand in any text.
 const BROAD: [&str; 24] = [
-    "Profession", "Person", "Scientist", "Artist", "Politician", "Activity", "Event", "Statistic", "Database", "Written work",
-    "Work", "Article", "Organisation", "Company", "Place", "Standard", "Philosophical concept", "Currency", "Government agency",
-    "Device", "Book", "Film", "Non-profit organisation", "Population",
+    "Profession",
+    "Person",
+    "Scientist",
+    "Artist",
+    "Politician",
+    "Activity",
+    "Event",
+    "Statistic",
+    "Database",
+    "Written work",
+    "Work",
+    "Article",
+    "Organisation",
+    "Company",
+    "Place",
+    "Standard",
+    "Philosophical concept",
+    "Currency",
+    "Government agency",
+    "Device",
+    "Book",
+    "Film",
+    "Non-profit organisation",
+    "Population",
 ];
 /// And those where only the most frequent could.
-const LEARNED: [&str; 7] =
-    ["Scientific concept", "Political concept", "Law", "Academic subject", "Ideology", "Region", "Mathematical concept"];
+const LEARNED: [&str; 7] = [
+    "Scientific concept",
+    "Political concept",
+    "Law",
+    "Academic subject",
+    "Ideology",
+    "Region",
+    "Mathematical concept",
+];
 
 fn is_symbol(written: &str) -> bool {
     written.chars().count() <= 2 || written.chars().all(|c| !c.is_lowercase())
 }
 
 const TITLES: [&str; 24] = [
-    "saint", "sir", "lady", "lord", "king", "queen", "the", "mother", "big", "little", "old", "general", "prince", "duke",
-    "count", "baron", "captain", "dame", "emperor", "pope", "president", "mount", "van", "von",
+    "saint",
+    "sir",
+    "lady",
+    "lord",
+    "king",
+    "queen",
+    "the",
+    "mother",
+    "big",
+    "little",
+    "old",
+    "general",
+    "prince",
+    "duke",
+    "count",
+    "baron",
+    "captain",
+    "dame",
+    "emperor",
+    "pope",
+    "president",
+    "mount",
+    "van",
+    "von",
 ];
 
 fn is_person(label: &str) -> bool {
@@ -384,11 +462,28 @@ fn meant(wordnet: &WordNet, senses: &[String], word: &str) -> Option<String> {
 
 /// The same for all spellings of a word.
 fn folded(word: &str) -> String {
-    let mut word: String = word.to_lowercase().chars().filter(|c| !matches!(c, '_' | '-' | '.' | '\'')).collect();
+    let mut word: String =
+        word.to_lowercase().chars().filter(|c| !matches!(c, '_' | '-' | '.' | '\'')).collect();
     for (british, american) in [
-        ("our", "or"), ("isation", "ization"), ("ise", "ize"), ("ising", "izing"), ("yse", "yze"), ("ae", "e"), ("oe", "e"),
-        ("ogue", "og"), ("ll", "l"), ("gramme", "gram"), ("grey", "gray"), ("plough", "plow"), ("ence", "ense"),
-        ("mould", "mold"), ("tre", "ter"), ("bre", "ber"), ("sulph", "sulf"), ("cheque", "check"), ("tyre", "tire"),
+        ("our", "or"),
+        ("isation", "ization"),
+        ("ise", "ize"),
+        ("ising", "izing"),
+        ("yse", "yze"),
+        ("ae", "e"),
+        ("oe", "e"),
+        ("ogue", "og"),
+        ("ll", "l"),
+        ("gramme", "gram"),
+        ("grey", "gray"),
+        ("plough", "plow"),
+        ("ence", "ense"),
+        ("mould", "mold"),
+        ("tre", "ter"),
+        ("bre", "ber"),
+        ("sulph", "sulf"),
+        ("cheque", "check"),
+        ("tyre", "tire"),
     ] {
         word = word.replace(british, american);
     }

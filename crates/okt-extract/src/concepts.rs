@@ -23,12 +23,12 @@ mod tokens;
 
 use std::ops::Range;
 
-use okt_model::{Context, ContentHash, FoundBy};
+use okt_model::{ContentHash, Context, FoundBy};
 use sha2::{Digest, Sha256};
 
 pub use asked::{Named, Refused, Skipped, concept_question, read_concepts};
-pub use contexts::Place;
 use contexts::Contexts;
+pub use contexts::Place;
 use names::Seen;
 use nouns::Class;
 
@@ -54,7 +54,12 @@ pub struct Found {
 }
 
 /// The concepts of each fact of a source, in the order of the facts. Where the language is not known, it is taken for English.
-pub fn extract(facts: &[&str], title: Option<&str>, language: Option<&str>, contexts: &[Context]) -> Vec<Vec<Found>> {
+pub fn extract(
+    facts: &[&str],
+    title: Option<&str>,
+    language: Option<&str>,
+    contexts: &[Context],
+) -> Vec<Vec<Found>> {
     let language = Language::of(language);
     let tokens: Vec<_> = facts.iter().map(|fact| tokens::tokens(fact)).collect();
     let mut seen = Seen::default();

@@ -11,8 +11,8 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 
-use super::contexts::{Contexts, Place};
 use super::Found;
+use super::contexts::{Contexts, Place};
 use crate::answer::{Misfit, object};
 use crate::line::{one_line, shown};
 use crate::promptset::{Phase, Promptset};
@@ -68,7 +68,8 @@ pub fn read_concepts(
     let facts = Facts::of(facts, known);
     let mut counts = Counts::default();
     counts.add(Refused::TooMany, beyond);
-    let mut reading = Reading { facts: &facts, contexts: &contexts, counts, named: vec![Vec::new(); facts.len()] };
+    let mut reading =
+        Reading { facts: &facts, contexts: &contexts, counts, named: vec![Vec::new(); facts.len()] };
     for claim in concepts {
         if let Err(reason) = reading.believe(&claim) {
             reading.counts.add(reason, 1);
@@ -98,7 +99,12 @@ impl Reading<'_> {
         let name = self.facts.name(&stated, &aliases).ok_or(Refused::NotInFact)?.to_owned();
         for at in cited {
             let mut forms = self.facts.known(&name, at);
-            forms.extend([name.as_str(), stated.as_str()].into_iter().chain(aliases.iter().map(String::as_str)).filter_map(|form| self.facts.form(form, at)));
+            forms.extend(
+                [name.as_str(), stated.as_str()]
+                    .into_iter()
+                    .chain(aliases.iter().map(String::as_str))
+                    .filter_map(|form| self.facts.form(form, at)),
+            );
             let mut seen = HashSet::new();
             forms.retain(|form| seen.insert(form.clone()));
             if forms.is_empty() {
@@ -106,11 +112,19 @@ impl Reading<'_> {
                 continue;
             }
             let same = |found: &&mut Found| {
-                found.name.to_lowercase() == name.to_lowercase() && found.place.label().to_lowercase() == place.label().to_lowercase()
+                found.name.to_lowercase() == name.to_lowercase()
+                    && found.place.label().to_lowercase() == place.label().to_lowercase()
             };
             match self.named[at].iter_mut().find(same) {
-                Some(found) => found.forms.extend(forms.into_iter().filter(|form| seen_not(&found.forms, form)).collect::<Vec<_>>()),
-                None => self.named[at].push(Found { name: name.clone(), place: place.clone(), forms, found_by: FoundBy::Model }),
+                Some(found) => found.forms.extend(
+                    forms.into_iter().filter(|form| seen_not(&found.forms, form)).collect::<Vec<_>>(),
+                ),
+                None => self.named[at].push(Found {
+                    name: name.clone(),
+                    place: place.clone(),
+                    forms,
+                    found_by: FoundBy::Model,
+                }),
             }
         }
         Ok(())
@@ -178,7 +192,8 @@ fn fact(number: &Number, facts: usize) -> Option<usize> {
 }
 
 fn unfounded(stated: usize, skipped: &[Skipped]) -> Misfit {
-    let whys: Vec<String> = skipped.iter().map(|Skipped { reason, count }| format!("{count} {}", reason.complaint())).collect();
+    let whys: Vec<String> =
+        skipped.iter().map(|Skipped { reason, count }| format!("{count} {}", reason.complaint())).collect();
     Misfit::Ground(format!(
         "None of the {stated} concepts can be used: {}. Name what the facts name, in their words.",
         whys.join(", ")

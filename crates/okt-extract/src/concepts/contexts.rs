@@ -52,7 +52,10 @@ impl<'c> Contexts<'c> {
             next = builtin.and_then(|(_, wider)| *wider);
         }
         let catch_all = self.classes.get("owl:Thing").copied().or_else(|| self.find(CATCH_ALL_CONTEXT));
-        catch_all.map_or_else(|| Place::Unmapped(CATCH_ALL_CONTEXT.to_owned()), |found| Place::Context(found.to_owned()))
+        catch_all.map_or_else(
+            || Place::Unmapped(CATCH_ALL_CONTEXT.to_owned()),
+            |found| Place::Context(found.to_owned()),
+        )
     }
 }
 
@@ -97,7 +100,11 @@ mod tests {
 
     #[test]
     fn a_concept_goes_to_the_nearest_context_there_is() {
-        let contexts = [context("Concept", Some("owl:Thing")), context("Orgs", Some("dbo:Organisation")), context("DISEASE", None)];
+        let contexts = [
+            context("Concept", Some("owl:Thing")),
+            context("Orgs", Some("dbo:Organisation")),
+            context("DISEASE", None),
+        ];
         let contexts = Contexts::of(&contexts);
         let place = |label| contexts.place(label);
         assert_eq!(place(Some("Disease")), Place::Context("DISEASE".to_owned()));

@@ -20,10 +20,11 @@ const PERSON: Class = Class::Label("Person");
 pub fn title(word: &str) -> Option<Class> {
     let word = word.trim_end_matches('.');
     match word {
-        "mr" | "mrs" | "ms" | "miss" | "dr" | "prof" | "professor" | "sir" | "dame" | "captain" | "colonel" | "gen"
-        | "general" | "judge" | "justice" | "sergeant" | "lieutenant" | "rev" | "reverend" | "councillor" | "councilor" => Some(PERSON),
-        "president" | "senator" | "sen" | "governor" | "gov" | "mayor" | "minister" | "congressman" | "congresswoman"
-        | "rep" | "chancellor" => Some(Class::Label("Politician")),
+        "mr" | "mrs" | "ms" | "miss" | "dr" | "prof" | "professor" | "sir" | "dame" | "captain"
+        | "colonel" | "gen" | "general" | "judge" | "justice" | "sergeant" | "lieutenant" | "rev"
+        | "reverend" | "councillor" | "councilor" => Some(PERSON),
+        "president" | "senator" | "sen" | "governor" | "gov" | "mayor" | "minister" | "congressman"
+        | "congresswoman" | "rep" | "chancellor" => Some(Class::Label("Politician")),
         _ => None,
     }
 }
@@ -32,14 +33,35 @@ pub fn title(word: &str) -> Option<Class> {
 pub fn is_office(word: &str) -> bool {
     matches!(
         word,
-        "officer" | "director" | "minister" | "secretary" | "manager" | "editor" | "chairman" | "chairwoman" | "chair" | "founder" | "co-founder"
-            | "coach" | "ceo" | "cto" | "cfo" | "president" | "producer" | "attorney" | "general" | "analyst"
+        "officer"
+            | "director"
+            | "minister"
+            | "secretary"
+            | "manager"
+            | "editor"
+            | "chairman"
+            | "chairwoman"
+            | "chair"
+            | "founder"
+            | "co-founder"
+            | "coach"
+            | "ceo"
+            | "cto"
+            | "cfo"
+            | "president"
+            | "producer"
+            | "attorney"
+            | "general"
+            | "analyst"
     )
 }
 
 /// What the names of companies end with.
 pub fn is_company_ending(word: &str) -> bool {
-    matches!(word.trim_end_matches('.'), "inc" | "corp" | "corporation" | "ltd" | "llc" | "gmbh" | "plc" | "co" | "ag" | "limited")
+    matches!(
+        word.trim_end_matches('.'),
+        "inc" | "corp" | "corporation" | "ltd" | "llc" | "gmbh" | "plc" | "co" | "ag" | "limited"
+    )
 }
 
 pub fn is_person(class: Class) -> bool {
@@ -51,8 +73,17 @@ pub fn takes_in(class: Class) -> bool {
     matches!(
         class,
         Class::Label(
-            "Power station" | "Building" | "Infrastructure" | "Body of water" | "Natural place" | "Protected area"
-                | "Educational institution" | "Military conflict" | "Treaty" | "Space mission" | "Spacecraft"
+            "Power station"
+                | "Building"
+                | "Infrastructure"
+                | "Body of water"
+                | "Natural place"
+                | "Protected area"
+                | "Educational institution"
+                | "Military conflict"
+                | "Treaty"
+                | "Space mission"
+                | "Spacecraft"
         )
     )
 }
@@ -62,7 +93,19 @@ fn ends_names(class: Class) -> bool {
     takes_in(class)
         || matches!(
             class,
-            Class::Label("Government agency" | "Company" | "Organisation" | "Settlement" | "Region" | "Place" | "Award" | "Law" | "Disease" | "Election" | "Sport")
+            Class::Label(
+                "Government agency"
+                    | "Company"
+                    | "Organisation"
+                    | "Settlement"
+                    | "Region"
+                    | "Place"
+                    | "Award"
+                    | "Law"
+                    | "Disease"
+                    | "Election"
+                    | "Sport"
+            )
         )
 }
 
@@ -71,9 +114,27 @@ fn names_a_thing(class: Class) -> bool {
     matches!(
         class,
         Class::Label(
-            "Natural event" | "Musical work" | "Vaccine" | "Galaxy" | "Star" | "Planet" | "Celestial body" | "Political party" | "Species"
-                | "Battery" | "Algorithm" | "Historical period" | "Geological period" | "Academic conference" | "Outbreak" | "Ideology"
-                | "International organisation" | "Non-profit organisation" | "Historic place" | "Legal case" | "Scientific concept"
+            "Natural event"
+                | "Musical work"
+                | "Vaccine"
+                | "Galaxy"
+                | "Star"
+                | "Planet"
+                | "Celestial body"
+                | "Political party"
+                | "Species"
+                | "Battery"
+                | "Algorithm"
+                | "Historical period"
+                | "Geological period"
+                | "Academic conference"
+                | "Outbreak"
+                | "Ideology"
+                | "International organisation"
+                | "Non-profit organisation"
+                | "Historic place"
+                | "Legal case"
+                | "Scientific concept"
         )
     )
 }
@@ -83,7 +144,8 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
     let sure = |class: Class| Kind { class: Some(class), sure: true };
     let known = known(&written(tokens, range).to_lowercase());
     // `The barque Helena` is no town: who says what it is means another one.
-    let article = range.start.checked_sub(2).is_some_and(|at| matches!(tokens[at].lower.as_str(), "the" | "a" | "an"));
+    let article =
+        range.start.checked_sub(2).is_some_and(|at| matches!(tokens[at].lower.as_str(), "the" | "a" | "an"));
     let called = beside(tokens, range).filter(|class| article && !is_person(*class) && range.len() == 1);
     if let Some(class) = known.map(|known| called.unwrap_or(known)) {
         return sure(class);
@@ -96,14 +158,19 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
     }
     if words.len() > 1 {
         let (first, last) = (&words[0], &words[words.len() - 1]);
-        let leading = ["lake", "mount", "cape", "port", "river", "fort", "isle", "gulf", "bay"].contains(&first.lower.as_str());
+        let leading = ["lake", "mount", "cape", "port", "river", "fort", "isle", "gulf", "bay"]
+            .contains(&first.lower.as_str());
         let head = common(&last.lower);
         let given = first.is_initial() || nouns::find(&first.lower).is_some_and(|noun| noun.given);
         if let Some(class) = head.filter(|class| ends_names(*class)) {
             return sure(class);
         }
         if leading && let Some(class) = common(&first.lower) {
-            return sure(if class == Class::Label("Infrastructure") { Class::Label("Settlement") } else { class });
+            return sure(if class == Class::Label("Infrastructure") {
+                Class::Label("Settlement")
+            } else {
+                class
+            });
         }
         if given && words.len() <= 4 && !words.iter().any(Token::has_digit) {
             return sure(PERSON);
@@ -112,12 +179,15 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
             return Kind { class: Some(class), sure: false };
         }
         let speaks = tokens.get(range.end).is_some_and(|next| {
-            ["said", "says", "wrote", "told", "argues", "argued", "explained", "explains"].contains(&next.lower.as_str())
+            ["said", "says", "wrote", "told", "argues", "argued", "explained", "explains"]
+                .contains(&next.lower.as_str())
         });
         if speaks && words.len() < 4 && head.is_none() {
             return Kind { class: Some(PERSON), sure: false };
         }
-        if ["times", "news", "post", "journal", "herald", "tribune", "gazette", "magazine"].contains(&last.lower.as_str()) {
+        if ["times", "news", "post", "journal", "herald", "tribune", "gazette", "magazine"]
+            .contains(&last.lower.as_str())
+        {
             return sure(Class::Label("Periodical literature"));
         }
         let class = head.filter(|class| names_a_thing(*class));
@@ -157,18 +227,26 @@ fn common(word: &str) -> Option<Class> {
 /// What the words beside a name call it: `the barque Helena`, `Thomas Pell, a retired pilot`.
 fn beside(tokens: &[Token<'_>], range: &Range<usize>) -> Option<Class> {
     let before = range.start.checked_sub(1).map(|at| &tokens[at]).filter(|before| {
-        tokens[range.start].gap == Gap::None && !before.possessive && !before.is_capital() && !before.is_stop()
+        tokens[range.start].gap == Gap::None
+            && !before.possessive
+            && !before.is_capital()
+            && !before.is_stop()
     });
     let called = |token: &Token<'_>| {
-        let (_, noun) = nouns::singular(&token.lower).filter(|(one, noun)| *one == token.lower && !noun.verb)?;
+        let (_, noun) =
+            nouns::singular(&token.lower).filter(|(one, noun)| *one == token.lower && !noun.verb)?;
         let class = noun.common.filter(|class| class.label().is_some())?;
         Some(if class == Class::Label("Profession") { PERSON } else { class })
     };
     if let Some(class) = before.and_then(called) {
         return Some(class);
     }
-    let article = |after: &&Token<'_>| after.gap == Gap::Comma && ["a", "an", "the"].contains(&after.lower.as_str());
+    let article =
+        |after: &&Token<'_>| after.gap == Gap::Comma && ["a", "an", "the"].contains(&after.lower.as_str());
     tokens.get(range.end).filter(article)?;
-    let run = tokens[range.end + 1..].iter().take(5).take_while(|token| token.gap == Gap::None && !token.is_stop() && !token.is_capital());
+    let run = tokens[range.end + 1..]
+        .iter()
+        .take(5)
+        .take_while(|token| token.gap == Gap::None && !token.is_stop() && !token.is_capital());
     run.filter_map(called).last()
 }

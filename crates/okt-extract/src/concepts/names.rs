@@ -59,9 +59,12 @@ pub fn names(tokens: &[Token<'_>], seen: &Seen, language: Language) -> Vec<Menti
 fn span(tokens: &[Token<'_>], start: usize, language: Language) -> Option<Range<usize>> {
     let compound = |token: &Token<'_>| {
         let end = token.lower.rsplit_once('-').map_or("", |(_, end)| end);
-        ["like", "based", "style", "era", "led", "owned", "backed", "born", "only", "wide", "related", "made"].contains(&end)
+        ["like", "based", "style", "era", "led", "owned", "backed", "born", "only", "wide", "related", "made"]
+            .contains(&end)
     };
-    let opens = |token: &Token<'_>| token.is_capital() && !compound(token) && !token.is_number() && !stop::is_calendar(&token.lower);
+    let opens = |token: &Token<'_>| {
+        token.is_capital() && !compound(token) && !token.is_number() && !stop::is_calendar(&token.lower)
+    };
     let first = &tokens[start];
     // `May` and `March` may begin a name, but a date is likelier.
     if !opens(first) || (language == Language::English && first.is_stop() && !first.is_short_form()) {
@@ -70,7 +73,15 @@ fn span(tokens: &[Token<'_>], start: usize, language: Language) -> Option<Range<
     let mut end = start + 1;
     // A Latin name in brackets: `(Cornu aspersum)`.
     let closes = tokens.get(start + 2).is_none_or(|after| after.gap != Gap::None);
-    if first.gap == Gap::Open && closes && tokens.get(end).is_some_and(|next| next.gap == Gap::None && !next.is_capital() && !next.is_stop() && nouns::singular(&next.lower).is_none()) {
+    if first.gap == Gap::Open
+        && closes
+        && tokens.get(end).is_some_and(|next| {
+            next.gap == Gap::None
+                && !next.is_capital()
+                && !next.is_stop()
+                && nouns::singular(&next.lower).is_none()
+        })
+    {
         return Some(start..end + 1);
     }
     while end < tokens.len() && !tokens[end - 1].possessive && end - start < LONGEST {
@@ -79,7 +90,8 @@ fn span(tokens: &[Token<'_>], start: usize, language: Language) -> Option<Range<
             break;
         }
         let in_number = next.is_number() && next.text.len() <= 3 && !is_measured(tokens.get(end + 1));
-        let joined = opens(next) && !(language == Language::English && next.is_stop() && next.lower.len() > 2);
+        let joined =
+            opens(next) && !(language == Language::English && next.is_stop() && next.lower.len() > 2);
         if joined || in_number {
             end += 1;
             continue;
@@ -95,13 +107,19 @@ fn span(tokens: &[Token<'_>], start: usize, language: Language) -> Option<Range<
 /// Where a name goes on behind a small word: `Bay of Fundy`, `Karl von Frisch`.
 fn bridge(tokens: &[Token<'_>], start: usize, at: usize) -> Option<usize> {
     const PARTICLES: [&str; 22] = [
-        "de", "la", "von", "van", "der", "den", "du", "del", "di", "da", "al", "bin", "ibn", "le", "dos", "das", "ten",
-        "ter", "zu", "des", "&", "el",
+        "de", "la", "von", "van", "der", "den", "du", "del", "di", "da", "al", "bin", "ibn", "le", "dos",
+        "das", "ten", "ter", "zu", "des", "&", "el",
     ];
-    let goes_on = |at: usize| tokens.get(at).is_some_and(|next| next.gap == Gap::None && next.is_capital() && !stop::is_calendar(&next.lower));
+    let goes_on = |at: usize| {
+        tokens
+            .get(at)
+            .is_some_and(|next| next.gap == Gap::None && next.is_capital() && !stop::is_calendar(&next.lower))
+    };
     let word = tokens[at].lower.as_str();
     if PARTICLES.contains(&word) {
-        let second = tokens.get(at + 1).is_some_and(|next| PARTICLES.contains(&next.lower.as_str()) && next.gap == Gap::None);
+        let second = tokens
+            .get(at + 1)
+            .is_some_and(|next| PARTICLES.contains(&next.lower.as_str()) && next.gap == Gap::None);
         let after = at + 1 + usize::from(second);
         return goes_on(after).then_some(after);
     }
@@ -109,11 +127,13 @@ fn bridge(tokens: &[Token<'_>], start: usize, at: usize) -> Option<usize> {
         return None;
     }
     let head = &tokens[at - 1].lower;
-    let common = nouns::singular(head).is_some_and(|(_, noun)| noun.common.is_some() && noun.name.and_then(Class::label).is_none());
+    let common = nouns::singular(head)
+        .is_some_and(|(_, noun)| noun.common.is_some() && noun.name.and_then(Class::label).is_none());
     let the = tokens.get(at + 1).is_some_and(|next| next.lower == "the" && next.gap == Gap::None);
     let after = at + 1 + usize::from(the);
     // `Bank of England` and `Pytheas of Massalia`, but neither `Solberg of the Line` nor `Ann Lee of Leeds`.
-    let unknown = at - start == 1 && !the && nouns::find(head).is_none_or(|noun| noun.name.is_none() && !noun.given);
+    let unknown =
+        at - start == 1 && !the && nouns::find(head).is_none_or(|noun| noun.name.is_none() && !noun.given);
     ((common || unknown) && goes_on(after)).then_some(after)
 }
 
@@ -122,14 +142,23 @@ fn is_measured(next: Option<&Token<'_>>) -> bool {
     next.is_some_and(|next| next.gap == Gap::None && !next.is_capital() && !next.is_stop())
 }
 
-fn mention(tokens: &[Token<'_>], mut range: Range<usize>, seen: &Seen, language: Language) -> Option<Mention> {
+fn mention(
+    tokens: &[Token<'_>],
+    mut range: Range<usize>,
+    seen: &Seen,
+    language: Language,
+) -> Option<Mention> {
     let mut titled = None;
-    while range.len() > 1 && let Some(kind) = kinds::title(&tokens[range.start].lower) {
+    while range.len() > 1
+        && let Some(kind) = kinds::title(&tokens[range.start].lower)
+    {
         titled = Some(kind);
         range.start += 1;
     }
     let offices = &tokens[range.start..range.end.saturating_sub(1).max(range.start)];
-    if let Some(last) = offices.iter().rposition(|token| kinds::is_office(&token.lower)).filter(|last| range.len() - last > 2) {
+    if let Some(last) =
+        offices.iter().rposition(|token| kinds::is_office(&token.lower)).filter(|last| range.len() - last > 2)
+    {
         titled = Some(Class::Label("Person"));
         range.start += last + 1;
     }
@@ -153,7 +182,10 @@ fn mention(tokens: &[Token<'_>], mut range: Range<usize>, seen: &Seen, language:
         (range.end, end) = (after, after);
     }
     let text = written(tokens, &range);
-    let kind = tail.map(|(_, class)| class).or(titled).map_or_else(|| kinds::of_name(tokens, &range), |class| Kind { class: Some(class), sure: true });
+    let kind = tail
+        .map(|(_, class)| class)
+        .or(titled)
+        .map_or_else(|| kinds::of_name(tokens, &range), |class| Kind { class: Some(class), sure: true });
     let noun = nouns::find(&text.to_lowercase());
     if noun.is_some_and(|noun| noun.name == Some(Class::Never)) && tokens[range.start].is_short_form() {
         return None;
@@ -162,9 +194,12 @@ fn mention(tokens: &[Token<'_>], mut range: Range<usize>, seen: &Seen, language:
     // `it` is no `IT`, and `us` no `US`.
     let means = known.filter(|_| text.len() > 3 || tokens[range.start].is_short_form());
     // `APIs` are more than one `API`, and `Americans` more than one of them.
-    let one = text.strip_suffix('s').filter(|one| one.chars().count() > 1 && one.chars().all(char::is_uppercase));
+    let one =
+        text.strip_suffix('s').filter(|one| one.chars().count() > 1 && one.chars().all(char::is_uppercase));
     let people = kinds::people(&text);
-    if one.is_some_and(|one| nouns::find(&one.to_lowercase()).is_some_and(|noun| noun.name == Some(Class::Never))) {
+    if one.is_some_and(|one| {
+        nouns::find(&one.to_lowercase()).is_some_and(|noun| noun.name == Some(Class::Never))
+    }) {
         return None;
     }
     Some(Mention {
@@ -189,7 +224,9 @@ fn leads(tokens: &[Token<'_>], range: &Range<usize>, seen: &Seen, language: Lang
         let known = nouns::find(&whole).is_some_and(|noun| noun.name.is_some());
         // An article of another language is short.
         let article = language != Language::English && word.chars().count() <= 3;
-        return known || (!article && !(seen.is_common(word) && !seen.is_name(word) && nouns::singular(word).is_none()));
+        return known
+            || (!article
+                && !(seen.is_common(word) && !seen.is_name(word) && nouns::singular(word).is_none()));
     }
     if seen.is_name(word) {
         return true;
@@ -198,7 +235,8 @@ fn leads(tokens: &[Token<'_>], range: &Range<usize>, seen: &Seen, language: Lang
         return false;
     }
     nouns::find(word).is_some_and(|noun| {
-        let common = noun.common.is_some_and(|class| class.label().is_some()) || noun.adjective || noun.verb_too;
+        let common =
+            noun.common.is_some_and(|class| class.label().is_some()) || noun.adjective || noun.verb_too;
         noun.name.and_then(Class::label).is_some() && !common
     })
 }
@@ -220,7 +258,11 @@ fn stands_alone(tokens: &[Token<'_>], range: &Range<usize>, language: Language) 
     }
     // People and languages by the name of a country, before what they do: `British engineers`.
     let next = tokens.get(range.end).filter(|next| next.gap == Gap::None && !token.possessive);
-    let before_noun = next.is_some_and(|next| !next.is_capital() && !next.is_stop() && nouns::singular(&next.lower).is_some_and(|(_, noun)| !noun.verb));
+    let before_noun = next.is_some_and(|next| {
+        !next.is_capital()
+            && !next.is_stop()
+            && nouns::singular(&next.lower).is_some_and(|(_, noun)| !noun.verb)
+    });
     let demonym = noun.is_some_and(|noun| {
         noun.adjective || matches!(noun.name, Some(Class::Label("Ethnic group" | "Language")))
     });
@@ -228,7 +270,8 @@ fn stands_alone(tokens: &[Token<'_>], range: &Range<usize>, language: Language) 
         return false;
     }
     // A word that could stand in any text is no name because somebody gave it a capital.
-    let generic = !named && noun.is_some_and(|noun| matches!(noun.common, Some(Class::Never | Class::Untyped)));
+    let generic =
+        !named && noun.is_some_and(|noun| matches!(noun.common, Some(Class::Never | Class::Untyped)));
     !generic || token.is_short_form()
 }
 
@@ -244,9 +287,13 @@ fn tail(tokens: &[Token<'_>], at: usize, start: usize) -> Option<(usize, Class)>
     let run = run.count().min(4);
     (1..=run).rev().find_map(|length| {
         let words: Vec<&str> = tokens[at..at + length].iter().map(|token| token.lower.as_str()).collect();
-        let known = |from: usize| nouns::find(&words[from..].join(" ")).filter(|noun| !noun.verb_too).and_then(|noun| noun.common);
+        let known = |from: usize| {
+            nouns::find(&words[from..].join(" ")).filter(|noun| !noun.verb_too).and_then(|noun| noun.common)
+        };
         let class = (0..length).find_map(known).filter(|class| kinds::takes_in(*class))?;
-        let modifiers = words[..length - 1].iter().all(|word| nouns::find(word).is_some_and(|noun| noun.common.is_some() || noun.relational));
+        let modifiers = words[..length - 1]
+            .iter()
+            .all(|word| nouns::find(word).is_some_and(|noun| noun.common.is_some() || noun.relational));
         modifiers.then_some((at + length, class))
     })
 }

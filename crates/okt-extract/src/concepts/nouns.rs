@@ -136,7 +136,9 @@ pub fn singular(word: &str) -> Option<(String, Noun)> {
     let known = |one: String| {
         let noun = find(&one)?;
         match noun.means {
-            Some(means) => find(&means.to_lowercase()).filter(|noun| noun.common.is_some()).map(|noun| (means.to_owned(), noun)),
+            Some(means) => find(&means.to_lowercase())
+                .filter(|noun| noun.common.is_some())
+                .map(|noun| (means.to_owned(), noun)),
             None => noun.common.is_some().then_some((one, noun)),
         }
     };
@@ -149,7 +151,21 @@ pub fn singular(word: &str) -> Option<(String, Noun)> {
         return Some(never);
     }
     // `stairs` and `species` are words of their own; `tides` is not.
-    let of_its_own = ["stairs", "species", "news", "clothes", "goods", "glasses", "series", "arms", "customs", "headquarters", "means", "works", "premises"];
+    let of_its_own = [
+        "stairs",
+        "species",
+        "news",
+        "clothes",
+        "goods",
+        "glasses",
+        "series",
+        "arms",
+        "customs",
+        "headquarters",
+        "means",
+        "works",
+        "premises",
+    ];
     if !word.ends_with('s') || word.ends_with("ics") || of_its_own.contains(&word) {
         return own;
     }
@@ -210,7 +226,9 @@ mod tests {
         assert_eq!(find("isaac newton").unwrap().name, Some(Class::Label("Scientist")));
         assert_eq!(find("paris").unwrap().name, Some(Class::Label("Settlement")));
         assert_eq!(find("year").unwrap().common, Some(Class::Never));
-        assert!(find("tidal").unwrap().relational && find("show").unwrap().verb && find("thomas").unwrap().given);
+        assert!(
+            find("tidal").unwrap().relational && find("show").unwrap().verb && find("thomas").unwrap().given
+        );
         assert_eq!(find("qwertz"), None);
     }
 

@@ -42,13 +42,19 @@ pub fn phrases(tokens: &[Token<'_>], taken: &[Mention]) -> Vec<Mention> {
 
 /// The longest phrase of several words that the table has and that begins here.
 fn listed(tokens: &[Token<'_>], start: usize, is_taken: &impl Fn(usize) -> bool) -> Option<Mention> {
-    if tokens[start].is_stop() && !matches!(tokens[start].lower.as_str(), "new" | "full" | "low" | "high" | "long" | "great") {
+    if tokens[start].is_stop()
+        && !matches!(tokens[start].lower.as_str(), "new" | "full" | "low" | "high" | "long" | "great")
+    {
         return None;
     }
     let mut words = tokens[start].lower.clone();
     let mut found = None;
     for end in start + 1..(start + LONGEST).min(tokens.len()) {
-        if tokens[end].gap != Gap::None || is_taken(end) || tokens[end - 1].possessive || !nouns::goes_on(&words) {
+        if tokens[end].gap != Gap::None
+            || is_taken(end)
+            || tokens[end - 1].possessive
+            || !nouns::goes_on(&words)
+        {
             break;
         }
         let last = tokens[end].lower.as_str();
@@ -56,11 +62,17 @@ fn listed(tokens: &[Token<'_>], start: usize, is_taken: &impl Fn(usize) -> bool)
         for last in [last, &one] {
             let phrase = format!("{words} {last}");
             let noun = nouns::find(&phrase);
-            let noun = noun.and_then(|noun| noun.means.and_then(|means| nouns::find(&means.to_lowercase())).or(Some(noun)));
+            let noun = noun.and_then(|noun| {
+                noun.means.and_then(|means| nouns::find(&means.to_lowercase())).or(Some(noun))
+            });
             if let Some(class) = noun.and_then(|noun| noun.common)
                 && !matches!(tokens[end].lower.as_str(), "in" | "on" | "up" | "off" | "out")
             {
-                found = Some((end + 1, nouns::find(&phrase).and_then(|noun| noun.means).map_or(phrase, str::to_owned), class));
+                found = Some((
+                    end + 1,
+                    nouns::find(&phrase).and_then(|noun| noun.means).map_or(phrase, str::to_owned),
+                    class,
+                ));
             }
         }
         words.push(' ');
@@ -84,7 +96,10 @@ fn listed(tokens: &[Token<'_>], start: usize, is_taken: &impl Fn(usize) -> bool)
 fn chain(tokens: &[Token<'_>], start: usize, is_taken: &impl Fn(usize) -> bool) -> Option<Mention> {
     let mut heads: Vec<(usize, Noun)> = Vec::new();
     let mut end = start;
-    while end < tokens.len() && !is_taken(end) && (end == start || (tokens[end].gap == Gap::None && !tokens[end - 1].possessive)) {
+    while end < tokens.len()
+        && !is_taken(end)
+        && (end == start || (tokens[end].gap == Gap::None && !tokens[end - 1].possessive))
+    {
         match part(tokens, end, end > start) {
             Some(Part::Head(noun)) => heads.push((end, noun)),
             Some(Part::Modifier) => {}
@@ -127,19 +142,24 @@ fn chain(tokens: &[Token<'_>], start: usize, is_taken: &impl Fn(usize) -> bool) 
 /// where the table has the whole or the end of it.
 fn named(tokens: &[Token<'_>], range: &Range<usize>) -> Option<(String, Option<Class>)> {
     let last = range.end - 1;
-    let usual = |word: &str| nouns::find(word).and_then(|noun| noun.means).map_or_else(|| word.to_owned(), str::to_owned);
+    let usual = |word: &str| {
+        nouns::find(word).and_then(|noun| noun.means).map_or_else(|| word.to_owned(), str::to_owned)
+    };
     let mut words: Vec<String> = tokens[range.start..last].iter().map(|token| usual(&token.lower)).collect();
     words.push(nouns::singular(&tokens[last].lower)?.0);
     let whole = words.join(" ");
     // `fog horn` is `foghorn`.
     let joined = (words.len() > 1).then(|| words[words.len() - 2..].concat());
-    if let Some(one) = joined.filter(|one| nouns::find(one).is_some_and(|noun| noun.common.and_then(Class::label).is_some())) {
+    if let Some(one) =
+        joined.filter(|one| nouns::find(one).is_some_and(|noun| noun.common.and_then(Class::label).is_some()))
+    {
         let class = nouns::find(&one).and_then(|noun| noun.common);
         words.truncate(words.len() - 2);
         words.push(one);
         return Some((words.join(" "), class));
     }
-    let class = (0..words.len() - 1).find_map(|from| nouns::find(&words[from..].join(" ")).and_then(|noun| noun.common));
+    let class = (0..words.len() - 1)
+        .find_map(|from| nouns::find(&words[from..].join(" ")).and_then(|noun| noun.common));
     let means = nouns::find(&whole).and_then(|noun| noun.means);
     Some((means.map_or(whole, str::to_owned), class))
 }
@@ -149,10 +169,19 @@ fn part(tokens: &[Token<'_>], at: usize, inside: bool) -> Option<Part> {
     if token.is_stop() || token.is_number() || (token.is_capital() && !token.first) {
         return None;
     }
-    let next_is_noun = || tokens.get(at + 1).is_some_and(|next| next.gap == Gap::None && !next.is_stop() && nouns::singular(&next.lower).is_some_and(|(_, noun)| !noun.verb));
+    let next_is_noun = || {
+        tokens.get(at + 1).is_some_and(|next| {
+            next.gap == Gap::None
+                && !next.is_stop()
+                && nouns::singular(&next.lower).is_some_and(|(_, noun)| !noun.verb)
+        })
+    };
     if token.lower.contains('-') && nouns::singular(&token.lower).is_none() {
         // `tide-predicting machine`.
-        let compound = token.lower.split('-').all(|part| part.chars().count() > 2 && part.chars().all(char::is_alphabetic));
+        let compound = token
+            .lower
+            .split('-')
+            .all(|part| part.chars().count() > 2 && part.chars().all(char::is_alphabetic));
         return (compound && next_is_noun() && !token.lower.ends_with("ly")).then_some(Part::Modifier);
     }
     let own = nouns::find(&token.lower);
@@ -164,23 +193,33 @@ fn part(tokens: &[Token<'_>], at: usize, inside: bool) -> Option<Part> {
     };
     let before = at.checked_sub(1).map(|before| &tokens[before]).filter(|_| token.gap == Gap::None);
     if noun.adjective || own.is_some_and(|own| own.adjective) {
-        let belongs = noun.relational || own.is_some_and(|own| own.relational) || is_colour_of_living(tokens, at);
+        let belongs =
+            noun.relational || own.is_some_and(|own| own.relational) || is_colour_of_living(tokens, at);
         if next_is_noun() {
             return belongs.then_some(Part::Modifier);
         }
-        let article = before.is_some_and(|before| matches!(before.lower.as_str(), "a" | "an" | "the" | "this"));
+        let article =
+            before.is_some_and(|before| matches!(before.lower.as_str(), "a" | "an" | "the" | "this"));
         return (article && noun.common.and_then(Class::label).is_some()).then_some(Part::Head(noun));
     }
     if token.lower.ends_with("ing") && next_is_noun() && noun.common != Some(Class::Label("Activity")) {
         return None;
     }
-    let announced = before.is_some_and(|before| before.possessive || stop::announces_noun(&before.lower) || (inside && !is_noun(&before.lower)) || is_plain_adjective(&before.lower));
+    let announced = before.is_some_and(|before| {
+        before.possessive
+            || stop::announces_noun(&before.lower)
+            || (inside && !is_noun(&before.lower))
+            || is_plain_adjective(&before.lower)
+    });
     if (noun.verb || matches!(token.lower.as_str(), "lives" | "leaves")) && !announced {
         return None;
     }
     // `peatlands store about a third`: a verb after its subject.
-    let subject = before.is_some_and(|before| is_noun(&before.lower) || (before.is_capital() && !before.is_stop()));
-    let goes_on = tokens.get(at + 1).is_some_and(|next| next.gap == Gap::None && (next.is_stop() || next.is_number() || next.lower.ends_with("ly")));
+    let subject =
+        before.is_some_and(|before| is_noun(&before.lower) || (before.is_capital() && !before.is_stop()));
+    let goes_on = tokens.get(at + 1).is_some_and(|next| {
+        next.gap == Gap::None && (next.is_stop() || next.is_number() || next.lower.ends_with("ly"))
+    });
     if noun.verb_too && subject && goes_on && !announced {
         return None;
     }
@@ -189,7 +228,22 @@ fn part(tokens: &[Token<'_>], at: usize, inside: bool) -> Option<Part> {
 
 /// A learned adjective that the table does not have: `amphidromic`.
 fn is_learned(word: &str) -> bool {
-    let common = ["specific", "basic", "dramatic", "fantastic", "realistic", "tragic", "ironic", "heroic", "drastic", "typical", "epic", "optimistic", "enthusiastic", "chaotic"];
+    let common = [
+        "specific",
+        "basic",
+        "dramatic",
+        "fantastic",
+        "realistic",
+        "tragic",
+        "ironic",
+        "heroic",
+        "drastic",
+        "typical",
+        "epic",
+        "optimistic",
+        "enthusiastic",
+        "chaotic",
+    ];
     word.len() > 5 && (word.ends_with("ic") || word.ends_with("ical")) && !common.contains(&word)
 }
 
@@ -209,8 +263,24 @@ fn is_plain_adjective(word: &str) -> bool {
 fn is_colour_of_living(tokens: &[Token<'_>], at: usize) -> bool {
     let colour = matches!(
         tokens[at].lower.as_str(),
-        "gray" | "grey" | "red" | "black" | "white" | "brown" | "green" | "blue" | "yellow" | "golden" | "common" | "western"
-            | "eastern" | "northern" | "southern" | "giant" | "spotted" | "wild"
+        "gray"
+            | "grey"
+            | "red"
+            | "black"
+            | "white"
+            | "brown"
+            | "green"
+            | "blue"
+            | "yellow"
+            | "golden"
+            | "common"
+            | "western"
+            | "eastern"
+            | "northern"
+            | "southern"
+            | "giant"
+            | "spotted"
+            | "wild"
     );
     let living = |token: &Token<'_>| {
         let noun = nouns::singular(&token.lower).and_then(|(_, noun)| noun.common);
@@ -221,7 +291,11 @@ fn is_colour_of_living(tokens: &[Token<'_>], at: usize) -> bool {
 
 fn made(tokens: &[Token<'_>], range: Range<usize>, name: String, class: Class) -> Mention {
     // A word for what people do is no person.
-    let class = if matches!(class, Class::Label("Person" | "Scientist" | "Artist" | "Politician")) { Class::Label("Profession") } else { class };
+    let class = if matches!(class, Class::Label("Person" | "Scientist" | "Artist" | "Politician")) {
+        Class::Label("Profession")
+    } else {
+        class
+    };
     let form = super::names::written(tokens, &range);
     Mention { name, class: Some(class), sure: true, found_by: FoundBy::Phrase, form, tokens: range }
 }

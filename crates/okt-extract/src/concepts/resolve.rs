@@ -71,7 +71,10 @@ fn of_fact(
 
 /// All spellings of a name alike: case, hyphens, dots and spaces do not count.
 pub fn key(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, ' ' | '-' | '‑' | '.' | '\'' | '’')).flat_map(char::to_lowercase).collect()
+    name.chars()
+        .filter(|c| !matches!(c, ' ' | '-' | '‑' | '.' | '\'' | '’'))
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 /// Something that a source names.
@@ -114,15 +117,28 @@ fn aliases(mentions: &mut [Vec<Mention>], tokens: &[Vec<Token<'_>>]) -> HashMap<
     let mut aliases = HashMap::new();
     for (found, tokens) in mentions.iter_mut().zip(tokens) {
         for Definition { short, long, text } in short::definitions(tokens) {
-            let same = found.iter().find(|mention| mention.tokens.end == long.end && mention.tokens.start <= long.start);
+            let same = found
+                .iter()
+                .find(|mention| mention.tokens.end == long.end && mention.tokens.start <= long.start);
             let name = if let Some(mention) = same {
                 mention.name.clone()
             } else {
                 // The rules saw only a part of it.
-                let class = found.iter().rfind(|mention| mention.tokens.end == long.end).and_then(|mention| mention.class);
-                let found_by = if text.contains(char::is_uppercase) { FoundBy::Name } else { FoundBy::Phrase };
+                let class = found
+                    .iter()
+                    .rfind(|mention| mention.tokens.end == long.end)
+                    .and_then(|mention| mention.class);
+                let found_by =
+                    if text.contains(char::is_uppercase) { FoundBy::Name } else { FoundBy::Phrase };
                 found.retain(|mention| mention.tokens.end <= long.start || mention.tokens.start >= long.end);
-                found.push(Mention { name: text.clone(), class, sure: false, found_by, form: text.clone(), tokens: long });
+                found.push(Mention {
+                    name: text.clone(),
+                    class,
+                    sure: false,
+                    found_by,
+                    form: text.clone(),
+                    tokens: long,
+                });
                 found.sort_by_key(|mention| mention.tokens.start);
                 text
             };
@@ -131,9 +147,15 @@ fn aliases(mentions: &mut [Vec<Mention>], tokens: &[Vec<Token<'_>>]) -> HashMap<
         for pair in found.windows(2) {
             let between = &tokens[pair[0].tokens.end.min(pair[1].tokens.start)..pair[1].tokens.start];
             let names = pair.iter().all(|mention| mention.found_by == FoundBy::Name);
-            let latin = tokens[pair[1].tokens.start].gap == Gap::Open && pair[1].form.contains(' ') && between.is_empty();
-            let living = matches!(pair[0].class, Some(Class::Label("Animal" | "Plant" | "Fungus" | "Species")));
-            if latin && living && pair[1].form.split(' ').nth(1).is_some_and(|word| !word.contains(char::is_uppercase)) {
+            let latin = tokens[pair[1].tokens.start].gap == Gap::Open
+                && pair[1].form.contains(' ')
+                && between.is_empty();
+            let living =
+                matches!(pair[0].class, Some(Class::Label("Animal" | "Plant" | "Fungus" | "Species")));
+            if latin
+                && living
+                && pair[1].form.split(' ').nth(1).is_some_and(|word| !word.contains(char::is_uppercase))
+            {
                 aliases.entry(key(&pair[1].name)).or_insert_with(|| pair[0].name.clone());
             }
             if names && short::says_alias(between) && key(&pair[0].name) != key(&pair[1].name) {
@@ -178,7 +200,13 @@ impl People {
             return Some(name.to_owned());
         }
         if let Some(ends) = ends(name) {
-            return Some(self.spelled.get(&ends).filter(|_| mention.class.is_some()).cloned().unwrap_or_else(|| name.to_owned()));
+            return Some(
+                self.spelled
+                    .get(&ends)
+                    .filter(|_| mention.class.is_some())
+                    .cloned()
+                    .unwrap_or_else(|| name.to_owned()),
+            );
         }
         match self.parts.get(&name.to_lowercase()) {
             Some(full) => full.clone(),

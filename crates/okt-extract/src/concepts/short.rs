@@ -30,7 +30,8 @@ pub fn definitions(tokens: &[Token<'_>]) -> Vec<Definition> {
             let first = at - run.count();
             found.extend(long_form(tokens, first.max(reach)..at, token.text));
         } else if is_short(&tokens[at - 1]) && !token.is_number() {
-            let end = (at + 1..tokens.len()).find(|next| tokens[*next].gap != Gap::None).unwrap_or(tokens.len());
+            let end =
+                (at + 1..tokens.len()).find(|next| tokens[*next].gap != Gap::None).unwrap_or(tokens.len());
             let whole = long_form(tokens, at..end, tokens[at - 1].text);
             found.extend(whole.filter(|definition| definition.long.start == at));
         }
@@ -47,7 +48,8 @@ fn is_short(token: &Token<'_>) -> bool {
 /// The shortest run of words before a place that has the letters of an abbreviation in their order, the first of them at
 /// the beginning of its first word (after Schwartz and Hearst).
 fn long_form(tokens: &[Token<'_>], within: Range<usize>, short: &str) -> Option<Definition> {
-    let letters: Vec<char> = short.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let letters: Vec<char> =
+        short.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     let start = within.clone().rev().find(|start| {
         let starts = tokens[*start].lower.chars().next() == letters.first().copied();
         let text: String = tokens[*start..within.end].iter().map(|token| token.lower.as_str()).collect();
@@ -56,7 +58,11 @@ fn long_form(tokens: &[Token<'_>], within: Range<usize>, short: &str) -> Option<
     let long = start..within.end;
     let text = written(tokens, &long);
     // A first word that has its capital from the sentence.
-    let text = if tokens[start].first && !tokens[start + 1..within.end].iter().any(Token::is_capital) { text.to_lowercase() } else { text };
+    let text = if tokens[start].first && !tokens[start + 1..within.end].iter().any(Token::is_capital) {
+        text.to_lowercase()
+    } else {
+        text
+    };
     Some(Definition { short: short.to_owned(), long, text })
 }
 
@@ -75,7 +81,8 @@ pub fn abbreviates(short: &str, long: &str) -> bool {
     let tokens = super::tokens::tokens(short);
     let [token] = &tokens[..] else { return false };
     let words = super::tokens::tokens(long);
-    is_short(token) && long_form(&words, 0..words.len(), token.text).is_some_and(|definition| definition.long.start == 0)
+    is_short(token)
+        && long_form(&words, 0..words.len(), token.text).is_some_and(|definition| definition.long.start == 0)
 }
 
 /// Whether the words between two names say that both are names of one thing.
@@ -83,8 +90,18 @@ pub fn says_alias(between: &[Token<'_>]) -> bool {
     let words: Vec<&str> = between.iter().map(|token| token.lower.as_str()).collect();
     matches!(
         words[..],
-        ["also", "known" | "called"] | ["also", "known", "as"] | ["known", "as"] | ["better", "known", "as"] | ["later"] | ["formerly"] | ["née"] | ["alias"]
-            | ["now"] | ["formerly", "known", "as"] | ["then", "known", "as"] | ["later", "known", "as"]
+        ["also", "known" | "called"]
+            | ["also", "known", "as"]
+            | ["known", "as"]
+            | ["better", "known", "as"]
+            | ["later"]
+            | ["formerly"]
+            | ["née"]
+            | ["alias"]
+            | ["now"]
+            | ["formerly", "known", "as"]
+            | ["then", "known", "as"]
+            | ["later", "known", "as"]
     )
 }
 
@@ -112,9 +129,19 @@ mod tests {
 
     #[test]
     fn other_brackets_introduce_nothing() {
-        for fact in ["The fleet (USA) was lost.", "Garden snails (Cornu aspersum) crawl.", "It fell (see Fig. 2).", "(DNA)", ""] {
+        for fact in [
+            "The fleet (USA) was lost.",
+            "Garden snails (Cornu aspersum) crawl.",
+            "It fell (see Fig. 2).",
+            "(DNA)",
+            "",
+        ] {
             assert_eq!(defined(fact), [], "{fact}");
         }
-        assert!(abbreviates("DNA", "deoxyribonucleic acid") && !abbreviates("DNA", "honey") && !abbreviates("honey", "hot one y"));
+        assert!(
+            abbreviates("DNA", "deoxyribonucleic acid")
+                && !abbreviates("DNA", "honey")
+                && !abbreviates("honey", "hot one y")
+        );
     }
 }

@@ -29,7 +29,10 @@ fn found(facts: &[&str], title: Option<&str>, language: &str) -> Vec<Vec<Found>>
 /// `name [Context] found_by` of each concept of one fact.
 fn shown(fact: &str) -> Vec<String> {
     let found = found(&[fact], None, "en").remove(0);
-    found.iter().map(|found| format!("{} [{}] {}", found.name, found.place.label(), found.found_by.as_str())).collect()
+    found
+        .iter()
+        .map(|found| format!("{} [{}] {}", found.name, found.place.label(), found.found_by.as_str()))
+        .collect()
 }
 
 fn names(fact: &str) -> Vec<String> {
@@ -115,7 +118,8 @@ fn verbs_are_no_nouns() {
 
 #[test]
 fn people_are_one_by_their_last_name() {
-    let facts = ["Marie Curie discovered polonium.", "Curie won a medal.", "The prize went to Curie in 1903."];
+    let facts =
+        ["Marie Curie discovered polonium.", "Curie won a medal.", "The prize went to Curie in 1903."];
     for found in found(&facts, None, "en") {
         assert!(found.iter().any(|found| found.name == "Marie Curie"), "{found:?}");
     }
@@ -132,13 +136,22 @@ fn abbreviations_are_what_they_were_said_to_stand_for() {
     assert_eq!(found[0][0].name, "deoxyribonucleic acid");
     assert_eq!(found[0][0].forms, ["Deoxyribonucleic acid", "DNA"]);
     assert!(found[1].iter().any(|found| found.name == "deoxyribonucleic acid" && found.forms == ["DNA"]));
-    let found = super::extract(&["The Halden Tidal Observatory (HTO) opened.", "The HTO closed in 1998."], None, None, &contexts());
+    let found = super::extract(
+        &["The Halden Tidal Observatory (HTO) opened.", "The HTO closed in 1998."],
+        None,
+        None,
+        &contexts(),
+    );
     assert_eq!(found[1][0].name, "Halden Tidal Observatory");
 }
 
 #[test]
 fn countries_have_one_name() {
-    for fact in ["The law of the UK was changed.", "The law of the United Kingdom was changed.", "The law of the U.K. was changed."] {
+    for fact in [
+        "The law of the UK was changed.",
+        "The law of the United Kingdom was changed.",
+        "The law of the U.K. was changed.",
+    ] {
         let names = names(fact);
         assert!(names.contains(&"United Kingdom".to_owned()), "{fact}: {names:?}");
     }
@@ -149,7 +162,10 @@ fn countries_have_one_name() {
 fn another_name_that_a_fact_gives_is_an_alias() {
     let facts = ["William Thomson, later Lord Kelvin, built a machine.", "Lord Kelvin died in Largs."];
     let found = found(&facts, None, "en");
-    assert!(found[1].iter().any(|found| found.name == "William Thomson" && found.forms == ["Lord Kelvin"]), "{found:?}");
+    assert!(
+        found[1].iter().any(|found| found.name == "William Thomson" && found.forms == ["Lord Kelvin"]),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -161,16 +177,31 @@ fn a_title_that_names_something_belongs_to_every_fact() {
         let title = found.iter().find(|found| found.found_by == FoundBy::Title).unwrap();
         assert_eq!((title.name.as_str(), title.place.label()), ("lighthouse of Cape Arden", "Building"));
     }
-    for headline in ["Why lighthouses matter", "How a lamp burned oil", "Home", "Cape Arden closes its lighthouse", "", "???"] {
+    for headline in [
+        "Why lighthouses matter",
+        "How a lamp burned oil",
+        "Home",
+        "Cape Arden closes its lighthouse",
+        "",
+        "???",
+    ] {
         assert!(about(headline).iter().flatten().all(|found| found.found_by != FoundBy::Title), "{headline}");
     }
 }
 
 #[test]
 fn other_languages_give_names_only() {
-    let all = |fact: &str, language: &str| -> Vec<String> { found(&[fact], None, language).remove(0).into_iter().map(|found| found.name).collect() };
-    assert_eq!(all("Le phare fut construit par Augustin Fresnel en Bretagne.", "fr"), ["Augustin Fresnel", "Bretagne"]);
-    assert_eq!(all("Der Leuchtturm wurde von Albert Einstein in Paris besucht.", "de"), ["Albert Einstein", "Paris"]);
+    let all = |fact: &str, language: &str| -> Vec<String> {
+        found(&[fact], None, language).remove(0).into_iter().map(|found| found.name).collect()
+    };
+    assert_eq!(
+        all("Le phare fut construit par Augustin Fresnel en Bretagne.", "fr"),
+        ["Augustin Fresnel", "Bretagne"]
+    );
+    assert_eq!(
+        all("Der Leuchtturm wurde von Albert Einstein in Paris besucht.", "de"),
+        ["Albert Einstein", "Paris"]
+    );
     assert_eq!(all("Станцию построил Иван Петров.", "ru"), ["Иван Петров"]);
     assert_eq!(all("东湖分馆试用了三个月。", "zh"), Vec::<String>::new());
     assert_eq!(all("قالت مديرة الحديقة.", "ar"), Vec::<String>::new());
@@ -180,15 +211,29 @@ fn other_languages_give_names_only() {
 fn one_thing_has_one_context_in_a_source() {
     let facts = ["The barque Helena was lost.", "Helena was never found.", "Nobody saw Helena sink."];
     let found = found(&facts, None, "en");
-    let places: Vec<&str> = found.iter().flatten().filter(|found| found.name == "Helena").map(|found| found.place.label()).collect();
+    let places: Vec<&str> = found
+        .iter()
+        .flatten()
+        .filter(|found| found.name == "Helena")
+        .map(|found| found.place.label())
+        .collect();
     assert_eq!(places, ["Means of transportation"; 3]);
 }
 
 #[test]
 fn a_repository_with_other_contexts_is_served_as_well() {
-    let own = [Context { label: "Product".to_owned(), description: String::new(), ontology_class: None, concept_count: 0, merging_into: None }];
+    let own = [Context {
+        label: "Product".to_owned(),
+        description: String::new(),
+        ontology_class: None,
+        concept_count: 0,
+        merging_into: None,
+    }];
     let found = extract(&["Bees make honey."], None, Some("en"), &own);
-    assert!(found[0].iter().all(|found| found.place == Place::Unmapped("Concept".to_owned())) && found[0].len() == 2);
+    assert!(
+        found[0].iter().all(|found| found.place == Place::Unmapped("Concept".to_owned()))
+            && found[0].len() == 2
+    );
 }
 
 #[test]
@@ -200,10 +245,13 @@ fn the_rules_have_a_hash_of_their_own() {
 
 #[test]
 fn the_built_in_contexts_are_those_of_the_configuration() {
-    let lines = include_str!("../../../okt-config/ontology.tsv").lines().filter(|line| !line.starts_with('#'));
+    let lines =
+        include_str!("../../../okt-config/ontology.tsv").lines().filter(|line| !line.starts_with('#'));
     let listed: Vec<Vec<&str>> = lines.map(|line| line.split('\t').take(2).collect()).collect();
     let contexts = contexts();
-    let own: Vec<Vec<&str>> =
-        contexts.iter().map(|context| vec![context.label.as_str(), context.ontology_class.as_deref().unwrap()]).collect();
+    let own: Vec<Vec<&str>> = contexts
+        .iter()
+        .map(|context| vec![context.label.as_str(), context.ontology_class.as_deref().unwrap()])
+        .collect();
     assert_eq!(own, listed);
 }

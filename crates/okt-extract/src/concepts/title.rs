@@ -15,13 +15,20 @@ const LONGEST: usize = 6;
 pub fn concept(title: &str, facts: &[Vec<Token<'_>>], language: Language) -> Option<Mention> {
     let title = bare(title);
     let words = tokens(title);
-    let start = usize::from(words.first().is_some_and(|first| ["the", "a", "an"].contains(&first.lower.as_str())));
+    let start =
+        usize::from(words.first().is_some_and(|first| ["the", "a", "an"].contains(&first.lower.as_str())));
     let own = &words[start..];
-    if own.is_empty() || own.len() > LONGEST || own.iter().any(|token| token.gap != Gap::None && token.start > own[0].start) {
+    if own.is_empty()
+        || own.len() > LONGEST
+        || own.iter().any(|token| token.gap != Gap::None && token.start > own[0].start)
+    {
         return None;
     }
-    let significant: Vec<&str> = own.iter().filter(|token| !token.is_stop()).map(|token| token.lower.as_str()).collect();
-    let borne_out = facts.iter().any(|fact| significant.iter().all(|word| fact.iter().any(|token| same_word(&token.lower, word))));
+    let significant: Vec<&str> =
+        own.iter().filter(|token| !token.is_stop()).map(|token| token.lower.as_str()).collect();
+    let borne_out = facts
+        .iter()
+        .any(|fact| significant.iter().all(|word| fact.iter().any(|token| same_word(&token.lower, word))));
     if significant.is_empty() || !borne_out {
         return None;
     }
@@ -37,7 +44,8 @@ fn bare(title: &str) -> &str {
 }
 
 fn same_word(one: &str, other: &str) -> bool {
-    one == other || matches!((nouns::singular(one), nouns::singular(other)), (Some((one, _)), Some((other, _))) if one == other)
+    one == other
+        || matches!((nouns::singular(one), nouns::singular(other)), (Some((one, _)), Some((other, _))) if one == other)
 }
 
 fn named(words: &[Token<'_>], start: usize, language: Language) -> Option<Mention> {
@@ -56,7 +64,10 @@ fn named(words: &[Token<'_>], start: usize, language: Language) -> Option<Mentio
     let (head, name) = (all.first()?, names.first()?);
     let between = head.tokens.end..name.tokens.start;
     let joins = words.get(between).is_some_and(|between| {
-        matches!(between.iter().map(|token| token.lower.as_str()).collect::<Vec<_>>()[..], ["of"] | ["of", "the"])
+        matches!(
+            between.iter().map(|token| token.lower.as_str()).collect::<Vec<_>>()[..],
+            ["of"] | ["of", "the"]
+        )
     });
     if !joins || head.tokens.start != start || name.tokens.end != words.len() {
         return None;
@@ -65,5 +76,12 @@ fn named(words: &[Token<'_>], start: usize, language: Language) -> Option<Mentio
     let mut letters = text.chars();
     let lowered: String = letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
     let class = head.class.filter(|class| matches!(class, Class::Label(_)));
-    Some(Mention { name: lowered, form: text, class, sure: true, found_by: FoundBy::Title, tokens: start..words.len() })
+    Some(Mention {
+        name: lowered,
+        form: text,
+        class,
+        sure: true,
+        found_by: FoundBy::Title,
+        tokens: start..words.len(),
+    })
 }

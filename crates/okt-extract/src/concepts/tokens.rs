@@ -85,14 +85,15 @@ pub fn tokens(fact: &str) -> Vec<Token<'_>> {
         }
         let gap = gap(&fact[between..start]);
         let marks = &fact[between..start];
-        let first = tokens.is_empty()
-            || marks.contains(['.', '!', '?', ':', '"', '“', '„', '«', '‘'].as_slice());
+        let first =
+            tokens.is_empty() || marks.contains(['.', '!', '?', ':', '"', '“', '„', '«', '‘'].as_slice());
         between = end;
         let written = &fact[start..end];
         let stem = written.strip_suffix("'s").or_else(|| written.strip_suffix("’s"));
         let text = stem.unwrap_or(written);
         let after = &fact[end..];
-        let bare = stem.is_none() && text.ends_with('s') && (after.starts_with("' ") || after.starts_with("’ "));
+        let bare =
+            stem.is_none() && text.ends_with('s') && (after.starts_with("' ") || after.starts_with("’ "));
         tokens.push(Token {
             text,
             lower: text.to_lowercase().replace('’', "'"),
@@ -120,7 +121,11 @@ fn joins(word: &str, mark: char, after: &str) -> bool {
 /// Single letters with dots between them, or a title that is written with one.
 fn is_dotted(word: &str) -> bool {
     word.split('.').all(|part| part.chars().count() == 1 && part.contains(char::is_uppercase))
-        || ["Dr", "Mr", "Mrs", "Ms", "Prof", "St", "Jr", "Sr", "Gen", "Sen", "Rep", "Gov", "Inc", "Corp", "Ltd", "Co"].contains(&word)
+        || [
+            "Dr", "Mr", "Mrs", "Ms", "Prof", "St", "Jr", "Sr", "Gen", "Sen", "Rep", "Gov", "Inc", "Corp",
+            "Ltd", "Co",
+        ]
+        .contains(&word)
 }
 
 fn gap(marks: &str) -> Gap {
@@ -150,7 +155,10 @@ mod tests {
     fn a_fact_is_split_into_words() {
         assert_eq!(
             texts("The U.S. maker, Dr. H. Solberg’s, needs 3.5 hours (1,200 times) for KX-114."),
-            ["The", "U.S.", "maker", "Dr.", "H.", "Solberg", "needs", "3.5", "hours", "1,200", "times", "for", "KX-114"]
+            [
+                "The", "U.S.", "maker", "Dr.", "H.", "Solberg", "needs", "3.5", "hours", "1,200", "times",
+                "for", "KX-114"
+            ]
         );
         assert_eq!(texts("It ends.Next one's"), ["It", "ends", "Next", "one"]);
         assert_eq!(texts(""), Vec::<&str>::new());

@@ -36,7 +36,8 @@ impl<'f> Facts<'f> {
 
     /// The name that the facts bear out: the one stated where a fact has it or it is known, else an alias that one has.
     pub fn name<'n>(&self, stated: &'n str, aliases: &'n [String]) -> Option<&'n str> {
-        let named = self.known.contains_key(&key(stated)) || (0..self.len()).any(|at| self.form(stated, at).is_some());
+        let named = self.known.contains_key(&key(stated))
+            || (0..self.len()).any(|at| self.form(stated, at).is_some());
         if named { Some(stated) } else { aliases.first().map(String::as_str) }
     }
 
@@ -47,14 +48,19 @@ impl<'f> Facts<'f> {
         }
         let fact = &self.words[at];
         let words = tokens(name);
-        let content: Vec<&Token<'_>> = words.iter().filter(|word| !stop::is_stop(&word.lower) || word.is_short_form()).collect();
+        let content: Vec<&Token<'_>> =
+            words.iter().filter(|word| !stop::is_stop(&word.lower) || word.is_short_form()).collect();
         let content = if content.is_empty() { words.iter().collect() } else { content };
         let place = |word: &Token<'_>| fact.iter().position(|token| is_same(token, word));
         let places: Vec<usize> = content.iter().map(|word| place(word)).collect::<Option<_>>()?;
         let (first, last) = (places.iter().min()?, places.iter().max()?);
         // Words that stand together are a form of the name; scattered ones only bear it out.
         let together = last - first < words.len();
-        Some(if together { self.texts[at][fact[*first].start..fact[*last].end].to_owned() } else { name.to_owned() })
+        Some(if together {
+            self.texts[at][fact[*first].start..fact[*last].end].to_owned()
+        } else {
+            name.to_owned()
+        })
     }
 
     /// The forms of known aliases in a fact.
@@ -69,11 +75,14 @@ impl<'f> Facts<'f> {
         if key(alias) == key(name) || short::abbreviates(alias, name) || short::abbreviates(name, alias) {
             return true;
         }
-        if self.known.get(&key(name)).is_some_and(|known| known.iter().any(|other| key(other) == key(alias))) {
+        if self.known.get(&key(name)).is_some_and(|known| known.iter().any(|other| key(other) == key(alias)))
+        {
             return true;
         }
         let (one, other) = (tokens(alias), tokens(name));
-        let shared = one.iter().any(|word| word.lower.len() > 2 && !word.is_stop() && other.iter().any(|token| is_same(token, word)));
+        let shared = one.iter().any(|word| {
+            word.lower.len() > 2 && !word.is_stop() && other.iter().any(|token| is_same(token, word))
+        });
         shared || cited.iter().any(|at| self.is_called(*at, &one, &other))
     }
 
@@ -82,7 +91,9 @@ impl<'f> Facts<'f> {
         let fact = &self.words[at];
         let run = |words: &[Token<'_>]| {
             let starts = 0..(fact.len() + 1).saturating_sub(words.len());
-            starts.into_iter().find(|start| words.iter().zip(&fact[*start..]).all(|(word, token)| is_same(token, word)))
+            starts
+                .into_iter()
+                .find(|start| words.iter().zip(&fact[*start..]).all(|(word, token)| is_same(token, word)))
         };
         let (Some(first), Some(second)) = (run(name), run(alias)) else { return false };
         let end = first + name.len();
@@ -99,7 +110,8 @@ fn is_same(token: &Token<'_>, word: &Token<'_>) -> bool {
     if word.has_digit() || token.has_digit() || word.is_short_form() || token.is_short_form() {
         return key(token.text) == key(word.text) && token.has_digit() == word.has_digit();
     }
-    if let (Some((one, _)), Some((other, _))) = (nouns::singular(&token.lower), nouns::singular(&word.lower)) {
+    if let (Some((one, _)), Some((other, _))) = (nouns::singular(&token.lower), nouns::singular(&word.lower))
+    {
         return one == other;
     }
     let shared = token.lower.chars().zip(word.lower.chars()).take_while(|(one, other)| one == other).count();
@@ -113,15 +125,19 @@ pub fn is_name(name: &str) -> Result<(), Refused> {
     if words.is_empty() {
         return Err(Refused::Empty);
     }
-    let dated = |word: &Token<'_>| word.is_number() || stop::is_calendar(&word.lower) || is_measure(&word.lower);
-    if words.iter().all(|word| dated(word) || word.is_stop()) && words.iter().any(dated) || !name.contains(char::is_alphabetic) {
+    let dated =
+        |word: &Token<'_>| word.is_number() || stop::is_calendar(&word.lower) || is_measure(&word.lower);
+    if words.iter().all(|word| dated(word) || word.is_stop()) && words.iter().any(dated)
+        || !name.contains(char::is_alphabetic)
+    {
         return Err(Refused::DateOrNumber);
     }
     if words.iter().all(|word| word.is_stop() && !word.is_short_form()) {
         return Err(Refused::Pronoun);
     }
     if let [word] = &words[..]
-        && nouns::singular(&word.lower).is_some_and(|(_, noun)| noun.common == Some(Class::Never) && noun.name.is_none())
+        && nouns::singular(&word.lower)
+            .is_some_and(|(_, noun)| noun.common == Some(Class::Never) && noun.name.is_none())
     {
         return Err(Refused::Generic);
     }
@@ -133,8 +149,44 @@ fn is_measure(word: &str) -> bool {
     let word = word.strip_suffix('s').unwrap_or(word);
     matches!(
         word,
-        "year" | "month" | "week" | "day" | "hour" | "minute" | "second" | "century" | "decade" | "percent" | "metre" | "meter" | "km"
-            | "kilometre" | "kilometer" | "cm" | "mm" | "kg" | "g" | "mg" | "kilogram" | "gram" | "ton" | "tonne" | "mile" | "foot" | "feet"
-            | "inch" | "litre" | "liter" | "watt" | "megawatt" | "degree" | "dollar" | "euro" | "pound" | "°c" | "mw" | "kw"
+        "year"
+            | "month"
+            | "week"
+            | "day"
+            | "hour"
+            | "minute"
+            | "second"
+            | "century"
+            | "decade"
+            | "percent"
+            | "metre"
+            | "meter"
+            | "km"
+            | "kilometre"
+            | "kilometer"
+            | "cm"
+            | "mm"
+            | "kg"
+            | "g"
+            | "mg"
+            | "kilogram"
+            | "gram"
+            | "ton"
+            | "tonne"
+            | "mile"
+            | "foot"
+            | "feet"
+            | "inch"
+            | "litre"
+            | "liter"
+            | "watt"
+            | "megawatt"
+            | "degree"
+            | "dollar"
+            | "euro"
+            | "pound"
+            | "°c"
+            | "mw"
+            | "kw"
     )
 }

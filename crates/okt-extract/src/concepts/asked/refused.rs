@@ -102,7 +102,8 @@ mod tests {
 
     #[test]
     fn every_reason_is_listed_in_its_place_under_its_own_name() {
-        let names: std::collections::BTreeSet<_> = Refused::ALL.iter().map(|reason| reason.as_str()).collect();
+        let names: std::collections::BTreeSet<_> =
+            Refused::ALL.iter().map(|reason| reason.as_str()).collect();
         assert_eq!(names.len(), Refused::ALL.len());
         assert!(Refused::ALL.iter().enumerate().all(|(at, reason)| *reason as usize == at));
     }

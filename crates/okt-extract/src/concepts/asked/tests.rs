@@ -18,7 +18,11 @@ fn contexts() -> Vec<Context> {
         concept_count: 0,
         merging_into: None,
     };
-    vec![context("Scientist", "A person known for research."), context("Chemical element", ""), context("Concept", "Anything [7] else.\n[1] x")]
+    vec![
+        context("Scientist", "A person known for research."),
+        context("Chemical element", ""),
+        context("Concept", "Anything [7] else.\n[1] x"),
+    ]
 }
 
 fn claim(name: &str, context: &str, aliases: &[&str], facts: &[i64]) -> serde_json::Value {
@@ -26,19 +30,28 @@ fn claim(name: &str, context: &str, aliases: &[&str], facts: &[i64]) -> serde_js
 }
 
 fn read(claims: &[serde_json::Value]) -> Result<Named, Misfit> {
-    read_concepts(&json!({ "concepts": claims }).to_string(), &FACTS, &contexts(), &[("polonium", "Po"), ("Kelvin", "William Thomson")])
+    read_concepts(
+        &json!({ "concepts": claims }).to_string(),
+        &FACTS,
+        &contexts(),
+        &[("polonium", "Po"), ("Kelvin", "William Thomson")],
+    )
 }
 
 /// One that is believed goes along, so that the answer is not refused as a whole.
 fn refused(one: serde_json::Value) -> Vec<(Refused, usize)> {
     let named = read(&[claim("polonium", "Chemical element", &[], &[1]), one]).unwrap();
-    let names: Vec<Vec<&str>> = named.concepts.iter().map(|fact| fact.iter().map(|found| found.name.as_str()).collect()).collect();
+    let names: Vec<Vec<&str>> =
+        named.concepts.iter().map(|fact| fact.iter().map(|found| found.name.as_str()).collect()).collect();
     assert_eq!(names, [vec!["polonium"], vec![], vec![], vec![], vec![]]);
     named.skipped.iter().map(|skipped| (skipped.reason, skipped.count)).collect()
 }
 
 fn found<'n>(named: &'n Named, at: usize, name: &str) -> &'n Found {
-    named.concepts[at].iter().find(|found| found.name == name).unwrap_or_else(|| panic!("{name} in {:?}", named.concepts[at]))
+    named.concepts[at]
+        .iter()
+        .find(|found| found.name == name)
+        .unwrap_or_else(|| panic!("{name} in {:?}", named.concepts[at]))
 }
 
 #[test]
@@ -64,10 +77,19 @@ fn what_the_facts_bear_out_is_believed() {
     .unwrap();
     assert_eq!(named.skipped, []);
     let curie = found(&named, 1, "Marie Curie");
-    assert_eq!((curie.forms.as_slice(), &curie.place), (&["Curie".to_owned()][..], &Place::Context("Scientist".to_owned())));
+    assert_eq!(
+        (curie.forms.as_slice(), &curie.place),
+        (&["Curie".to_owned()][..], &Place::Context("Scientist".to_owned()))
+    );
     assert_eq!(curie.found_by, FoundBy::Model);
     let dna = found(&named, 2, "deoxyribonucleic acid");
-    assert_eq!((dna.forms.as_slice(), &dna.place), (&["Deoxyribonucleic acid".to_owned(), "DNA".to_owned()][..], &Place::Unmapped("Biomolecule".to_owned())));
+    assert_eq!(
+        (dna.forms.as_slice(), &dna.place),
+        (
+            &["Deoxyribonucleic acid".to_owned(), "DNA".to_owned()][..],
+            &Place::Unmapped("Biomolecule".to_owned())
+        )
+    );
     assert_eq!(found(&named, 3, "William Thomson").forms, ["William Thomson", "Lord Kelvin"]);
     assert_eq!(found(&named, 4, "vole").forms, ["voles"]);
 }
@@ -119,8 +141,15 @@ fn nothing_unfounded_is_believed() {
 
 #[test]
 fn an_answer_of_which_nothing_is_left_is_sent_back_with_the_reasons() {
-    let Err(Misfit::Ground(why)) = read(&[claim("Isaac Newton", "Scientist", &[], &[1]), claim("it", "Concept", &[], &[9])]) else { panic!() };
-    assert!(why.contains("None of the 2 concepts") && why.contains("1 not named in the fact") && why.len() <= 300, "{why}");
+    let Err(Misfit::Ground(why)) =
+        read(&[claim("Isaac Newton", "Scientist", &[], &[1]), claim("it", "Concept", &[], &[9])])
+    else {
+        panic!()
+    };
+    assert!(
+        why.contains("None of the 2 concepts") && why.contains("1 not named in the fact") && why.len() <= 300,
+        "{why}"
+    );
     assert!(!why.contains("Newton"));
     assert_eq!(read(&[]).unwrap().concepts, vec![Vec::new(); 5]);
 }
@@ -140,7 +169,13 @@ fn the_same_concept_twice_is_one() {
 
 #[test]
 fn numbers_may_be_written_as_decimals() {
-    let named = read_concepts(r#"{"concepts":[{"name":"vole","context":"Concept","facts":[5.0, 1.5]}]}"#, &FACTS, &contexts(), &[]).unwrap();
+    let named = read_concepts(
+        r#"{"concepts":[{"name":"vole","context":"Concept","facts":[5.0, 1.5]}]}"#,
+        &FACTS,
+        &contexts(),
+        &[],
+    )
+    .unwrap();
     assert_eq!(named.concepts[4].len(), 1);
     assert_eq!(named.skipped, [Skipped { reason: Refused::UnknownFact, count: 1 }]);
 }
@@ -169,7 +204,10 @@ fn garbage_is_no_answer() {
         &"{".repeat(10_000),
         &"[".repeat(100_000),
     ] {
-        assert!(matches!(read_concepts(answer, &FACTS, &contexts(), &[]), Err(Misfit::Form(_))), "{answer:.60}");
+        assert!(
+            matches!(read_concepts(answer, &FACTS, &contexts(), &[]), Err(Misfit::Form(_))),
+            "{answer:.60}"
+        );
     }
     let fenced = "Here you are:\n```json\n{\"concepts\":[{\"name\":\"vole\",\"context\":\"Concept\",\"aliases\":[],\"facts\":[5]}]}\n```";
     assert_eq!(read_concepts(fenced, &FACTS, &contexts(), &[]).unwrap().concepts[4].len(), 1);
@@ -178,7 +216,21 @@ fn garbage_is_no_answer() {
 #[test]
 fn scripts_without_spaces_are_borne_out_as_they_stand() {
     let facts = ["东湖分馆试用了三个月。"];
-    let named = read_concepts(r#"{"concepts":[{"name":"东湖分馆","context":"Concept","facts":[1]}]}"#, &facts, &contexts(), &[]).unwrap();
+    let named = read_concepts(
+        r#"{"concepts":[{"name":"东湖分馆","context":"Concept","facts":[1]}]}"#,
+        &facts,
+        &contexts(),
+        &[],
+    )
+    .unwrap();
     assert_eq!(named.concepts[0][0].forms, ["东湖分馆"]);
-    assert!(read_concepts(r#"{"concepts":[{"name":"西湖","context":"Concept","facts":[1]}]}"#, &facts, &contexts(), &[]).is_err());
+    assert!(
+        read_concepts(
+            r#"{"concepts":[{"name":"西湖","context":"Concept","facts":[1]}]}"#,
+            &facts,
+            &contexts(),
+            &[]
+        )
+        .is_err()
+    );
 }

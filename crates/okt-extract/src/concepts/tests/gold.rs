@@ -43,7 +43,8 @@ fn the_gold_facts_give_the_concepts_that_a_person_expects() {
         let texts: Vec<&str> = expected.iter().map(|expected| expected.fact).collect();
         for (expected, found) in expected.iter().zip(extract(&texts, Some(title), Some("en"), &contexts())) {
             let named = |name: &str| expected.concepts.iter().find(|concept| concept.is(name));
-            let wrong: Vec<&str> = found.iter().map(|found| found.name.as_str()).filter(|name| named(name).is_none()).collect();
+            let wrong: Vec<&str> =
+                found.iter().map(|found| found.name.as_str()).filter(|name| named(name).is_none()).collect();
             let missed: Vec<&str> = expected
                 .concepts
                 .iter()
@@ -68,14 +69,25 @@ fn the_gold_facts_give_the_concepts_that_a_person_expects() {
         }
     }
     let share = |part: usize, rest: usize| part * 1_000 / (part + rest).max(1);
-    let required: usize = sources.iter().flat_map(|(_, facts)| facts).flat_map(|fact| &fact.concepts).filter(|concept| !concept.optional).count();
+    let required: usize = sources
+        .iter()
+        .flat_map(|(_, facts)| facts)
+        .flat_map(|fact| &fact.concepts)
+        .filter(|concept| !concept.optional)
+        .count();
     let (precision, recall, types) = (
         share(figures.right, figures.wrong),
         share(required - figures.missed, figures.missed),
         share(figures.typed, figures.mistyped),
     );
-    println!("{log}precision {precision}, recall {recall}, contexts {types} (of 1000); {} found, {required} expected", figures.right + figures.wrong);
-    assert!(precision >= 900 && recall >= 900 && types >= 900, "precision {precision}, recall {recall}, contexts {types}");
+    println!(
+        "{log}precision {precision}, recall {recall}, contexts {types} (of 1000); {} found, {required} expected",
+        figures.right + figures.wrong
+    );
+    assert!(
+        precision >= 900 && recall >= 900 && types >= 900,
+        "precision {precision}, recall {recall}, contexts {types}"
+    );
 }
 
 fn sources() -> Vec<(&'static str, Vec<Expected<'static>>)> {
@@ -87,7 +99,10 @@ fn sources() -> Vec<(&'static str, Vec<Expected<'static>>)> {
         }
         let facts = &mut sources.last_mut().expect("a title comes first").1;
         match line.strip_prefix("  ") {
-            Some(concepts) => facts.last_mut().expect("a fact comes first").concepts = concepts.split("; ").map(concept).collect(),
+            Some(concepts) => {
+                facts.last_mut().expect("a fact comes first").concepts =
+                    concepts.split("; ").map(concept).collect()
+            }
             None => facts.push(Expected { fact: line, concepts: Vec::new() }),
         }
     }
@@ -96,6 +111,7 @@ fn sources() -> Vec<(&'static str, Vec<Expected<'static>>)> {
 
 fn concept(text: &'static str) -> Concept<'static> {
     let (text, optional) = text.strip_prefix('?').map_or((text, false), |text| (text, true));
-    let (names, label) = text.split_once(" [").map_or((text, None), |(names, label)| (names, label.strip_suffix(']')));
+    let (names, label) =
+        text.split_once(" [").map_or((text, None), |(names, label)| (names, label.strip_suffix(']')));
     Concept { names: names.split('/').collect(), label, optional }
 }
