@@ -99,7 +99,6 @@ fn ends_names(class: Class) -> bool {
                     | "Organisation"
                     | "Settlement"
                     | "Region"
-                    | "Place"
                     | "Award"
                     | "Law"
                     | "Disease"
@@ -139,6 +138,26 @@ fn names_a_thing(class: Class) -> bool {
     )
 }
 
+/// What firms call themselves by, beside `Inc` and the like.
+const COMPANIES: [&str; 16] = [
+    "airways",
+    "airlines",
+    "bank",
+    "motors",
+    "technologies",
+    "holdings",
+    "partners",
+    "capital",
+    "ventures",
+    "studios",
+    "pictures",
+    "entertainment",
+    "systems",
+    "industries",
+    "pharmaceuticals",
+    "therapeutics",
+];
+
 /// The context of a name, from its own words and from those beside it.
 pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
     let sure = |class: Class| Kind { class: Some(class), sure: true };
@@ -152,7 +171,7 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
     }
     let words = &tokens[range.clone()];
     if let Some(of) = words.iter().position(|token| token.lower == "of").filter(|of| *of > 0)
-        && let Some(class) = common(&words[of - 1].lower)
+        && let Some(class) = common(&words[of - 1].lower).filter(|class| !is_person(*class))
     {
         return sure(class);
     }
@@ -162,6 +181,9 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
             .contains(&first.lower.as_str());
         let head = common(&last.lower);
         let given = first.is_initial() || nouns::find(&first.lower).is_some_and(|noun| noun.given);
+        if COMPANIES.contains(&last.lower.as_str()) {
+            return sure(Class::Label("Company"));
+        }
         if let Some(class) = head.filter(|class| ends_names(*class)) {
             return sure(class);
         }
@@ -172,7 +194,9 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
                 class
             });
         }
-        if given && words.len() <= 4 && !words.iter().any(Token::has_digit) {
+        // `Helena World Chronicle` is nobody.
+        let ordinary = words.len() > 2 && words[1..].iter().any(|token| common(&token.lower).is_some());
+        if given && words.len() <= 4 && !ordinary && !words.iter().any(Token::has_digit) {
             return sure(PERSON);
         }
         if let Some(class) = beside(tokens, range) {
@@ -185,7 +209,7 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
         if speaks && words.len() < 4 && head.is_none() {
             return Kind { class: Some(PERSON), sure: false };
         }
-        if ["times", "news", "post", "journal", "herald", "tribune", "gazette", "magazine"]
+        if ["times", "news", "post", "journal", "herald", "tribune", "gazette", "magazine", "chronicle"]
             .contains(&last.lower.as_str())
         {
             return sure(Class::Label("Periodical literature"));
@@ -197,11 +221,8 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
     if given {
         return Kind { class: Some(PERSON), sure: false };
     }
-    let own = common(&words[0].lower).filter(|class| !is_person(*class));
-    match own.or_else(|| beside(tokens, range)) {
-        Some(class) => Kind { class: Some(class), sure: own.is_some() },
-        None => Kind { class: None, sure: false },
-    }
+    // What a common noun is says nothing about what is named after it; nor are all makers and developers people.
+    Kind { class: beside(tokens, range).filter(|class| !is_person(*class)), sure: false }
 }
 
 /// What the table knows of a name.
@@ -210,18 +231,25 @@ fn known(name: &str) -> Option<Class> {
     let noun = noun.means.and_then(|means| nouns::find(&means.to_lowercase())).unwrap_or(noun);
     let class = noun.name.filter(|class| class.label().is_some())?;
     // Names of leaders and the like are names of people.
-    Some(if class == Class::Label("Profession") { PERSON } else { class })
+    // Many share a last name with somebody famous.
+    let last_name = is_person(class) && !name.contains(' ');
+    Some(if last_name || class == Class::Label("Profession") { PERSON } else { class })
 }
 
-/// A people, by the plural of its name.
-pub fn people(word: &str) -> Option<&str> {
-    let one = word.strip_suffix('s')?;
-    (known(&one.to_lowercase()) == Some(Class::Label("Ethnic group"))).then_some(one)
+/// The singular of a name in the plural, with its context: `Americans`, `iPhones`.
+pub fn one_of(word: &str) -> Option<(&str, Class)> {
+    let one = word.strip_suffix('s').filter(|one| one.len() > 3 && !one.contains(' '))?;
+    let class = known(&one.to_lowercase()).filter(|class| !is_person(*class))?;
+    known(&word.to_lowercase()).is_none().then_some((one, class))
 }
 
 fn common(word: &str) -> Option<Class> {
     let (_, noun) = nouns::singular(word)?;
     noun.common.filter(|class| class.label().is_some())
+}
+
+fn known_general(word: &str) -> bool {
+    nouns::singular(word).is_some_and(|(_, noun)| noun.general)
 }
 
 /// What the words beside a name call it: `the barque Helena`, `Thomas Pell, a retired pilot`.
@@ -233,10 +261,11 @@ fn beside(tokens: &[Token<'_>], range: &Range<usize>) -> Option<Class> {
             && !before.is_stop()
     });
     let called = |token: &Token<'_>| {
-        let (_, noun) =
-            nouns::singular(&token.lower).filter(|(one, noun)| *one == token.lower && !noun.verb)?;
-        let class = noun.common.filter(|class| class.label().is_some())?;
-        Some(if class == Class::Label("Profession") { PERSON } else { class })
+        let known = nouns::singular(&token.lower).filter(|(one, noun)| *one == token.lower && !noun.verb);
+        let class = known.and_then(|(_, noun)| noun.common).filter(|class| class.label().is_some())?;
+        let person = is_person(class);
+        let general = known_general(&token.lower) && !person;
+        (!general).then_some(if person { PERSON } else { class })
     };
     if let Some(class) = before.and_then(called) {
         return Some(class);

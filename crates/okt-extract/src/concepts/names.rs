@@ -57,10 +57,12 @@ pub fn names(tokens: &[Token<'_>], seen: &Seen, language: Language) -> Vec<Menti
 
 /// The run of capitals that begins at a word.
 fn span(tokens: &[Token<'_>], start: usize, language: Language) -> Option<Range<usize>> {
+    // `Boston-based`, but neither `Wi-Fi` nor `X-ray`.
     let compound = |token: &Token<'_>| {
-        let end = token.lower.rsplit_once('-').map_or("", |(_, end)| end);
-        ["like", "based", "style", "era", "led", "owned", "backed", "born", "only", "wide", "related", "made"]
-            .contains(&end)
+        token
+            .text
+            .rsplit_once('-')
+            .is_some_and(|(begin, end)| begin.len() > 1 && end.starts_with(char::is_lowercase))
     };
     let opens = |token: &Token<'_>| {
         token.is_capital() && !compound(token) && !token.is_number() && !stop::is_calendar(&token.lower)
@@ -196,16 +198,16 @@ fn mention(
     // `APIs` are more than one `API`, and `Americans` more than one of them.
     let one =
         text.strip_suffix('s').filter(|one| one.chars().count() > 1 && one.chars().all(char::is_uppercase));
-    let people = kinds::people(&text);
+    let many = kinds::one_of(&text);
     if one.is_some_and(|one| {
         nouns::find(&one.to_lowercase()).is_some_and(|noun| noun.name == Some(Class::Never))
     }) {
         return None;
     }
     Some(Mention {
-        name: means.or(one).or(people).map_or_else(|| text.clone(), str::to_owned),
-        class: people.map(|_| Class::Label("Ethnic group")).or(kind.class),
-        sure: kind.sure || people.is_some(),
+        name: means.or(one).or(many.map(|(one, _)| one)).map_or_else(|| text.clone(), str::to_owned),
+        class: many.map(|(_, class)| class).or(kind.class),
+        sure: kind.sure || many.is_some(),
         found_by: FoundBy::Name,
         form: text,
         tokens: range.start..end,
@@ -266,7 +268,9 @@ fn stands_alone(tokens: &[Token<'_>], range: &Range<usize>, language: Language) 
     let demonym = noun.is_some_and(|noun| {
         noun.adjective || matches!(noun.name, Some(Class::Label("Ethnic group" | "Language")))
     });
-    if before_noun && demonym {
+    let ending = ["ian", "ish", "ese", "ean"].iter().any(|end| token.lower.ends_with(end));
+    if (before_noun && demonym) || (ending && next.is_some_and(|next| !next.is_capital() && !next.is_stop()))
+    {
         return false;
     }
     // A word that could stand in any text is no name because somebody gave it a capital.

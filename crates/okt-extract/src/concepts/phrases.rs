@@ -129,11 +129,17 @@ fn chain(tokens: &[Token<'_>], start: usize, is_taken: &impl Fn(usize) -> bool) 
     let (name, listed) = named(tokens, &range)?;
     let several = range.len() > 1;
     let class = listed.unwrap_or(class);
+    // A general word is made precise by what is not general itself.
+    let precise = several
+        && heads
+            .iter()
+            .filter(|(at, _)| range.contains(at))
+            .all(|(_, before)| !before.general && before.common.and_then(Class::label).is_some());
     let counts = match class {
         Class::Never => false,
-        Class::Untyped => several,
-        Class::Label(_) => several || !noun.general,
-    };
+        Class::Untyped => precise,
+        Class::Label(_) => precise || listed_whole(&name) || !noun.general,
+    } && !(range.len() == 1 && is_doing(tokens, last));
     let mention = made(tokens, range, name, class);
     Some(if counts { mention } else { Mention { name: String::new(), ..mention } })
 }
@@ -226,25 +232,23 @@ fn part(tokens: &[Token<'_>], at: usize, inside: bool) -> Option<Part> {
     Some(Part::Head(noun))
 }
 
-/// A learned adjective that the table does not have: `amphidromic`.
+/// A learned adjective that the table does not have: `amphidromic`. Shorter ones, and most with these endings, only tell how
+/// something is: `erratic`, `pessimistic`.
 fn is_learned(word: &str) -> bool {
-    let common = [
-        "specific",
-        "basic",
-        "dramatic",
-        "fantastic",
-        "realistic",
-        "tragic",
-        "ironic",
-        "heroic",
-        "drastic",
-        "typical",
-        "epic",
-        "optimistic",
-        "enthusiastic",
-        "chaotic",
-    ];
-    word.len() > 5 && (word.ends_with("ic") || word.ends_with("ical")) && !common.contains(&word)
+    let plain = ["stic", "etic", "matic", "fic"].iter().any(|end| word.ends_with(end));
+    word.len() > 8 && word.ends_with("ic") && !plain
+}
+
+/// A form in -ing that says what somebody does, instead of naming it: `making a boat`.
+fn is_doing(tokens: &[Token<'_>], at: usize) -> bool {
+    let named = |next: &Token<'_>| {
+        next.gap != Gap::None || matches!(next.lower.as_str(), "is" | "was" | "has" | "of" | "and" | "or")
+    };
+    tokens[at].lower.ends_with("ing") && tokens[at].lower.len() > 5 && !tokens.get(at + 1).is_none_or(named)
+}
+
+fn listed_whole(name: &str) -> bool {
+    name.contains(' ') && nouns::find(name).is_some_and(|noun| noun.common.and_then(Class::label).is_some())
 }
 
 fn is_plural(word: &str) -> bool {
