@@ -6,7 +6,7 @@
 //!
 //! With a model: the question about numbered facts, and what is believed of the answer.
 //!
-//! To teach it something: a word in `nouns/added.txt` (and build the table again, see `examples/noun_table.rs`) or in
+//! To teach it something: a word in `nouns/added.txt` (and build the table again, see `examples/noun_table`) or in
 //! `nouns/stop.txt`, or a rule in the file of its kind with a line in `tests.rs`. Then raise the number of [`RULES`].
 
 mod asked;
@@ -77,7 +77,7 @@ pub fn extract(
     });
     let mentions = mentions.collect();
     let title = title.and_then(|title| title::concept(title, &tokens, language));
-    resolve::resolve(mentions, &tokens, title, &Contexts::of(contexts))
+    resolve::resolve(mentions, &tokens, title.as_ref(), &Contexts::of(contexts))
 }
 
 /// What the rules know about a language.

@@ -226,9 +226,8 @@ fn leads(tokens: &[Token<'_>], range: &Range<usize>, seen: &Seen, language: Lang
         let known = nouns::find(&whole).is_some_and(|noun| noun.name.is_some());
         // An article of another language is short.
         let article = language != Language::English && word.chars().count() <= 3;
-        return known
-            || (!article
-                && !(seen.is_common(word) && !seen.is_name(word) && nouns::singular(word).is_none()));
+        let ordinary = seen.is_common(word) && !seen.is_name(word) && nouns::singular(word).is_none();
+        return known || !(article || ordinary);
     }
     if seen.is_name(word) {
         return true;

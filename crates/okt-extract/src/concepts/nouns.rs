@@ -2,7 +2,7 @@
 //!
 //! `nouns/nouns.zz` is packed text: a line with the labels, the words in their order (each begins with how many letters it
 //! shares with the one before), an empty line, and for each word what is known of it: a letter for its context as a common
-//! noun, one for that as a name, flags, and what it is another spelling of. `examples/noun_table.rs` writes it.
+//! noun, one for that as a name, flags, and what it is another spelling of. `examples/noun_table` writes it.
 
 use std::io::Read;
 use std::sync::LazyLock;

@@ -15,25 +15,25 @@ use super::{Found, Mention};
 pub fn resolve(
     mut mentions: Vec<Vec<Mention>>,
     tokens: &[Vec<Token<'_>>],
-    title: Option<Mention>,
+    title: Option<&Mention>,
     contexts: &Contexts<'_>,
 ) -> Vec<Vec<Found>> {
     for found in &mut mentions {
         found.retain(|mention| !mention.name.is_empty());
     }
     let aliases = aliases(&mut mentions, tokens);
-    let people = People::of(&mentions, title.as_ref());
+    let people = People::of(&mentions, title);
     let meant = |mention: &Mention| -> Option<String> {
         let name = aliases.get(&key(&mention.name)).unwrap_or(&mention.name);
         people.full(name, mention)
     };
     let mut things: HashMap<String, Thing> = HashMap::new();
-    for mention in mentions.iter().flatten().chain(&title) {
+    for mention in mentions.iter().flatten().chain(title) {
         if let Some(name) = meant(mention) {
             things.entry(key(&name)).or_default().add(&name, mention);
         }
     }
-    let about = title.as_ref().and_then(meant).map(|name| key(&name));
+    let about = title.and_then(meant).map(|name| key(&name));
     mentions.iter().map(|found| of_fact(found, &things, about.as_deref(), &meant, contexts)).collect()
 }
 

@@ -88,21 +88,21 @@ pub fn abbreviates(short: &str, long: &str) -> bool {
 /// Whether the words between two names say that both are names of one thing.
 pub fn says_alias(between: &[Token<'_>]) -> bool {
     let words: Vec<&str> = between.iter().map(|token| token.lower.as_str()).collect();
-    matches!(
-        words[..],
-        ["also", "known" | "called"]
-            | ["also", "known", "as"]
-            | ["known", "as"]
-            | ["better", "known", "as"]
-            | ["later"]
-            | ["formerly"]
-            | ["née"]
-            | ["alias"]
-            | ["now"]
-            | ["formerly", "known", "as"]
-            | ["then", "known", "as"]
-            | ["later", "known", "as"]
-    )
+    let said = [
+        "also known as",
+        "also called",
+        "known as",
+        "better known as",
+        "formerly known as",
+        "then known as",
+        "later known as",
+        "later",
+        "now",
+        "formerly",
+        "née",
+        "alias",
+    ];
+    said.contains(&words.join(" ").as_str())
 }
 
 #[cfg(test)]

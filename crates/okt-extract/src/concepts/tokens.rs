@@ -77,7 +77,8 @@ pub fn tokens(fact: &str) -> Vec<Token<'_>> {
                 || (matches!(c, '-' | '‑' | '\'' | '’' | '.' | '&' | '+' | ',')
                     && fact[at + c.len_utf8()..].chars().next().is_some_and(char::is_alphanumeric)
                     && joins(&fact[start..at], c, &fact[at + c.len_utf8()..]));
-            if !inside && !(c == '.' && is_dotted(&fact[start..at])) {
+            let dot = c == '.' && is_dotted(&fact[start..at]);
+            if !inside && !dot {
                 break;
             }
             end = at + c.len_utf8();

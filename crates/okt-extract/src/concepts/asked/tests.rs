@@ -41,9 +41,9 @@ fn read(claims: &[serde_json::Value]) -> Result<Named, Misfit> {
 /// One that is believed goes along, so that the answer is not refused as a whole.
 fn refused(one: serde_json::Value) -> Vec<(Refused, usize)> {
     let named = read(&[claim("polonium", "Chemical element", &[], &[1]), one]).unwrap();
-    let names: Vec<Vec<&str>> =
+    let believed: Vec<Vec<&str>> =
         named.concepts.iter().map(|fact| fact.iter().map(|found| found.name.as_str()).collect()).collect();
-    assert_eq!(names, [vec!["polonium"], vec![], vec![], vec![], vec![]]);
+    assert_eq!(believed, [vec!["polonium"], vec![], vec![], vec![], vec![]]);
     named.skipped.iter().map(|skipped| (skipped.reason, skipped.count)).collect()
 }
 

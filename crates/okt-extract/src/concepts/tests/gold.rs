@@ -1,7 +1,5 @@
 //! Precision and recall on facts of the project's own articles.
 
-#![expect(clippy::print_stdout, reason = "the figures are made to be read")]
-
 use std::fmt::Write;
 
 use super::{contexts, extract};
@@ -100,8 +98,8 @@ fn sources() -> Vec<(&'static str, Vec<Expected<'static>>)> {
         let facts = &mut sources.last_mut().expect("a title comes first").1;
         match line.strip_prefix("  ") {
             Some(concepts) => {
-                facts.last_mut().expect("a fact comes first").concepts =
-                    concepts.split("; ").map(concept).collect()
+                let fact = facts.last_mut().expect("a fact comes first");
+                fact.concepts = concepts.split("; ").map(concept).collect();
             }
             None => facts.push(Expected { fact: line, concepts: Vec::new() }),
         }
