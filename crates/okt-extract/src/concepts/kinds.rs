@@ -195,7 +195,8 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
             });
         }
         // `Helena World Chronicle` is nobody.
-        let ordinary = words.len() > 2 && words[1..].iter().any(|token| common(&token.lower).is_some());
+        let plain = words[1..].iter().filter(|token| nouns::singular(&token.lower).is_some());
+        let ordinary = plain.count() > 1;
         if given && words.len() <= 4 && !ordinary && !words.iter().any(Token::has_digit) {
             return sure(PERSON);
         }

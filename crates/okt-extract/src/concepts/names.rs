@@ -69,7 +69,7 @@ fn span(tokens: &[Token<'_>], start: usize, language: Language) -> Option<Range<
     };
     let first = &tokens[start];
     // `May` and `March` may begin a name, but a date is likelier.
-    if !opens(first) || (language == Language::English && first.is_stop() && !first.is_short_form()) {
+    if !opens(first) || (language == Language::English && ends_name(first) && !first.is_short_form()) {
         return None;
     }
     let mut end = start + 1;
@@ -93,7 +93,7 @@ fn span(tokens: &[Token<'_>], start: usize, language: Language) -> Option<Range<
         }
         let in_number = next.is_number() && next.text.len() <= 3 && !is_measured(tokens.get(end + 1));
         let joined =
-            opens(next) && !(language == Language::English && next.is_stop() && next.lower.len() > 2);
+            opens(next) && !(language == Language::English && ends_name(next) && next.lower.len() > 2);
         if joined || in_number {
             end += 1;
             continue;
@@ -104,6 +104,11 @@ fn span(tokens: &[Token<'_>], start: usize, language: Language) -> Option<Range<
         }
     }
     Some(start..end)
+}
+
+/// No name has it, not even with a capital.
+fn ends_name(token: &Token<'_>) -> bool {
+    token.is_stop() && !stop::is_quality(&token.lower)
 }
 
 /// Where a name goes on behind a small word: `Bay of Fundy`, `Karl von Frisch`.
@@ -221,13 +226,19 @@ fn leads(tokens: &[Token<'_>], range: &Range<usize>, seen: &Seen, language: Lang
         return true;
     }
     let word = first.lower.as_str();
+    // `BlockFi`.
+    if first.text.chars().skip(1).any(char::is_uppercase) && first.text.contains(char::is_lowercase) {
+        return true;
+    }
     if range.len() > 1 {
         let whole = written(tokens, range).to_lowercase();
         let known = nouns::find(&whole).is_some_and(|noun| noun.name.is_some());
         // An article of another language is short.
         let article = language != Language::English && word.chars().count() <= 3;
+        let begin = written(tokens, &(range.start..range.start + 2)).to_lowercase();
+        let begin_known = nouns::find(&begin).is_some();
         let ordinary = seen.is_common(word) && !seen.is_name(word) && nouns::singular(word).is_none();
-        return known || !(article || ordinary);
+        return known || !(article || ordinary || (stop::is_quality(word) && !begin_known));
     }
     if seen.is_name(word) {
         return true;
@@ -246,6 +257,9 @@ fn leads(tokens: &[Token<'_>], range: &Range<usize>, seen: &Seen, language: Lang
 fn stands_alone(tokens: &[Token<'_>], range: &Range<usize>, language: Language) -> bool {
     let token = &tokens[range.start];
     if token.text.chars().filter(|c| c.is_alphanumeric()).count() < 2 || token.is_initial() {
+        return false;
+    }
+    if language == Language::English && stop::is_quality(&token.lower) {
         return false;
     }
     let noun = nouns::find(&token.lower);

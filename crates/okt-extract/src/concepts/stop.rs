@@ -4,9 +4,21 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 static STOP: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
-    let lines = include_str!("../../nouns/stop.txt").lines().filter(|line| !line.starts_with('#'));
+    let lines = include_str!("../../nouns/stop.txt").lines().filter(|line| !line.starts_with(['#', '=']));
     lines.flat_map(str::split_whitespace).collect()
 });
+
+/// Those that may begin a name.
+static QUALITIES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let lines =
+        include_str!("../../nouns/stop.txt").lines().skip_while(|line| !line.starts_with('=')).skip(1);
+    lines.flat_map(str::split_whitespace).collect()
+});
+
+/// An adjective that is no part of a concept unless it has a capital: `New York`.
+pub fn is_quality(word: &str) -> bool {
+    QUALITIES.contains(word)
+}
 
 /// A word that holds sentences together, a numeral, a day or a month; in small letters.
 pub fn is_stop(word: &str) -> bool {

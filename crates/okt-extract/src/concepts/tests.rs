@@ -64,6 +64,11 @@ fn names_are_typed_by_their_words_and_by_those_beside_them() {
         ("It was sold to Brandt Corp. for little.", "Brandt [Company] name"),
         ("The talk was given by Dr. Amari Solberg.", "Amari Solberg [Person] name"),
         ("The work was done by J. Brandt in Oslo.", "J. Brandt [Person] name"),
+        ("New York is large.", "New York [Settlement] name"),
+        ("It was printed by The New York Times.", "New York Times [Periodical literature] name"),
+        ("It was shown by Good Morning Halden.", "Good Morning Halden [Concept] name"),
+        ("New Google offices were built.", "Google [Company] name"),
+        ("BlockFi filed for more.", "BlockFi [Concept] name"),
         ("The trials were held in Brunnwinkl.", "Brunnwinkl [Concept] name"),
         ("The Rance tidal power station is old.", "Rance tidal power station [Power station] name"),
     ] {
@@ -182,6 +187,7 @@ fn a_title_that_names_something_belongs_to_every_fact() {
         "How a lamp burned oil",
         "Home",
         "Cape Arden closes its lighthouse",
+        "The Harbour Bridge",
         "",
         "???",
     ] {
