@@ -229,8 +229,11 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
 /// What the table knows of a name.
 fn known(name: &str) -> Option<Class> {
     let noun = nouns::find(name)?;
-    let noun = noun.means.and_then(|means| nouns::find(&means.to_lowercase())).unwrap_or(noun);
-    let class = noun.name.filter(|class| class.label().is_some())?;
+    let meant = noun.means.and_then(|means| nouns::find(&means.to_lowercase()));
+    // An abbreviation is what it stands for, and that may be a common noun: `AI`.
+    let class = meant
+        .map_or(noun.name, |meant| meant.name.or(meant.common))
+        .filter(|class| class.label().is_some())?;
     // Names of leaders and the like are names of people.
     // Many share a last name with somebody famous.
     let last_name = is_person(class) && !name.contains(' ');

@@ -69,6 +69,7 @@ fn names_are_typed_by_their_words_and_by_those_beside_them() {
         ("It was shown by Good Morning Halden.", "Good Morning Halden [Concept] name"),
         ("New Google offices were built.", "Google [Company] name"),
         ("BlockFi filed for more.", "BlockFi [Concept] name"),
+        ("They study AI in Oslo.", "artificial intelligence [Academic subject] name"),
         ("The trials were held in Brunnwinkl.", "Brunnwinkl [Concept] name"),
         ("The Rance tidal power station is old.", "Rance tidal power station [Power station] name"),
     ] {
