@@ -9,6 +9,7 @@
 mod answer;
 mod atomic;
 mod chunks;
+pub mod concepts;
 pub mod extractive;
 mod facts;
 mod ground;

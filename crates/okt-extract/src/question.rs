@@ -97,11 +97,20 @@ pub static VERDICTS: Form = Form {
     example: r#"{"pairs":[{"pair":1,"verdict":"different"}]}"#,
 };
 
+/// What facts are about.
+pub static CONCEPTS: Form = Form {
+    schema: CONCEPTS_SCHEMA,
+    value: LazyLock::new(|| parsed(CONCEPTS_SCHEMA)),
+    example: r#"{"concepts":[{"name":"…","context":"…","aliases":[],"facts":[1]}]}"#,
+};
+
 const FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"sentences":{"type":"array","items":{"type":"integer"}}},"required":["text","sentences"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;
 
 const IMAGE_FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;
 
 const VERDICTS_SCHEMA: &str = r#"{"type":"object","properties":{"pairs":{"type":"array","items":{"type":"object","properties":{"pair":{"type":"integer"},"verdict":{"type":"string","enum":["same","different"]}},"required":["pair","verdict"],"additionalProperties":false}}},"required":["pairs"],"additionalProperties":false}"#;
+
+const CONCEPTS_SCHEMA: &str = r#"{"type":"object","properties":{"concepts":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"context":{"type":"string"},"aliases":{"type":"array","items":{"type":"string"}},"facts":{"type":"array","items":{"type":"integer"}}},"required":["name","context","aliases","facts"],"additionalProperties":false}}},"required":["concepts"],"additionalProperties":false}"#;
 
 fn parsed(schema: &str) -> Value {
     serde_json::from_str(schema).expect("a constant of this file")

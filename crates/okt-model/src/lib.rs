@@ -7,6 +7,7 @@ mod account;
 mod audit;
 mod blob;
 mod comparison;
+mod concept;
 mod error;
 mod fact;
 mod hash;
@@ -31,6 +32,7 @@ pub use comparison::{
     CleanupFacts, Contradiction, DeduplicateFacts, EmbedFacts, EmbeddingSpace, MergedBy, SpaceKind,
     SpaceState, TextOfFact,
 };
+pub use concept::{CATCH_ALL_CONTEXT, CONCEPT_MODEL, FoundBy};
 pub use error::{Cause, Error, FieldError, Result};
 pub use fact::{
     ChunkFailure, Difference, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL, Extraction, Fact,
