@@ -98,7 +98,8 @@ fn left_out(body: &str, language: &str, why: &str) -> Vec<String> {
     let text_offsets = offsets(body, language);
     let text = Text::new(body, &text_offsets);
     let statements = extractive::statements(&text, Some(language)).into_iter().enumerate();
-    let wanted = statements.filter(|(_, statement)| statement.as_ref().is_err_and(|reason| reason.as_str() == why));
+    let wanted =
+        statements.filter(|(_, statement)| statement.as_ref().is_err_and(|reason| reason.as_str() == why));
     wanted.map(|(no, _)| text.sentence(no).to_owned()).collect()
 }
 

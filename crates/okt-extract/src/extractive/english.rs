@@ -146,7 +146,8 @@ impl Wording<'_> {
     /// `scored a touchdown`, `Week 10`: of a year that is not told.
     fn is_of_a_season(&self) -> bool {
         let week = |at: usize| self.word(at) == "week" && self.words.get(at + 1).is_some_and(Word::has_digit);
-        let versus = |at: usize| self.word(at) == "vs" && (self.word(at + 1) == "the" || self.is_name(at + 1));
+        let versus =
+            |at: usize| self.word(at) == "vs" && (self.word(at + 1) == "the" || self.is_name(at + 1));
         !self.has_year() && (0..self.words.len()).any(|at| self.is(at, "seasonal") || week(at) || versus(at))
     }
 
@@ -359,7 +360,9 @@ impl Wording<'_> {
         let named =
             (0..self.words.len()).any(|at| self.is_name(at) && (at < verb || !self.words[at].shouted));
         // `There are two USB-C ports`, but also `There are four chambers in the human heart`.
-        let placed = |at: usize| (self.is_name(at) && !self.words[at].shouted && self.word(at).len() > 1) || self.is(at, "known");
+        let placed = |at: usize| {
+            (self.is_name(at) && !self.words[at].shouted && self.word(at).len() > 1) || self.is(at, "known")
+        };
         if self.word(0) == "there" && !(1..self.words.len()).any(placed) {
             return false;
         }

@@ -45,7 +45,8 @@ impl Persons {
         if !lists.lists("given") {
             return persons;
         }
-        let tokens = |no: usize| -> Vec<Token> { text.sentence(no).split_whitespace().map(Token::of).collect() };
+        let tokens =
+            |no: usize| -> Vec<Token> { text.sentence(no).split_whitespace().map(Token::of).collect() };
         let mut telling = Telling { lists, seen, speakers: HashSet::new() };
         for no in 0..text.len() {
             telling.listen(&tokens(no));
@@ -211,7 +212,8 @@ impl Telling<'_> {
         let suffix = run.last().is_some_and(|last| SUFFIXES.contains(&&*last.small()));
         let family = run.len().checked_sub(1 + usize::from(suffix))?;
         let given = |from: usize| lists.has("given", &run[from].small());
-        let from = (0..family).find(|from| given(*from)).or_else(|| self.is_told(tokens, at, end).then_some(0))?;
+        let from =
+            (0..family).find(|from| given(*from)).or_else(|| self.is_told(tokens, at, end).then_some(0))?;
         let whole = family > from
             && family - from < LONGEST
             && !run[family].is_initial()
@@ -259,9 +261,9 @@ fn is_bare(tokens: &[Token], at: usize, lists: &Lists, seen: &Seen) -> bool {
 /// `But Ada wrote …`, `However, the Royal Society …`: behind the connective stands a name.
 fn without_opener<'a>(sentence: &'a str, lists: &Lists, seen: &Seen) -> &'a str {
     let small = sentence.to_lowercase();
-    let opener = lists.phrases("loose_openers").find(|opener| {
-        small.strip_prefix(*opener).is_some_and(|rest| rest.starts_with([' ', ',']))
-    });
+    let opener = lists
+        .phrases("loose_openers")
+        .find(|opener| small.strip_prefix(*opener).is_some_and(|rest| rest.starts_with([' ', ','])));
     // Small letters of ASCII are as long as their capitals.
     let Some(rest) = opener.and_then(|opener| sentence.get(opener.len()..)) else { return sentence };
     let rest = rest.trim_start_matches([',', ' ']);
@@ -282,7 +284,10 @@ fn is_loose_also(tokens: &[Token], at: usize, lists: &Lists) -> bool {
     let alone = also.core == "also" && also.lead.is_empty() && also.tail.is_empty() && before.tail.is_empty();
     let auxiliary = lists.has("auxiliaries", &before_small) || lists.has("modals", &before_small);
     let verb = is_verb(&next_small, lists) && !lists.has("function", &before_small);
-    alone && next.lead.is_empty() && (auxiliary || verb) && !matches!(&*next_small, "known" | "called" | "named")
+    alone
+        && next.lead.is_empty()
+        && (auxiliary || verb)
+        && !matches!(&*next_small, "known" | "called" | "named")
 }
 
 #[cfg(test)]
@@ -317,7 +322,11 @@ mod tests {
                 "FTX made Bankman-Fried’s fortune.",
                 "FTX made Sam Bankman-Fried’s fortune.",
             ),
-            ("It is run by Maria de la Cruz.", "Few knew Cruz, a baker.", "Few knew Maria de la Cruz, a baker."),
+            (
+                "It is run by Maria de la Cruz.",
+                "Few knew Cruz, a baker.",
+                "Few knew Maria de la Cruz, a baker.",
+            ),
             ("The quarterback Zorbo Quill left.", "Quill has won.", "Zorbo Quill has won."),
             ("A play by Zorbo Quill, who is Greek, ran.", "“Quill has won.”", "“Zorbo Quill has won.”"),
             ("It was Zorbo Quill.", "Quill said so.", "Zorbo Quill said so."),
@@ -356,7 +365,8 @@ mod tests {
 
     #[test]
     fn a_given_name_alone_is_refused() {
-        let said = restated(&["William sang in 1990.", "William I sang in 1990.", "Prince William sang in 1990."]);
+        let said =
+            restated(&["William sang in 1990.", "William I sang in 1990.", "Prince William sang in 1990."]);
         assert_eq!(said.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, true]);
     }
 
@@ -380,7 +390,10 @@ mod tests {
             ("Curie has also found radium.", "Curie has found radium."),
             ("Curie was also a teacher.", "Curie was a teacher."),
             ("Not only gold but also silver was found.", "Not only gold but also silver was found."),
-            ("Istanbul, also known as Constantinople, grew.", "Istanbul, also known as Constantinople, grew."),
+            (
+                "Istanbul, also known as Constantinople, grew.",
+                "Istanbul, also known as Constantinople, grew.",
+            ),
             ("Curie found gold and also silver.", "Curie found gold and also silver."),
         ] {
             assert_eq!(restated(&[sentence])[0].as_deref(), Some(without));
