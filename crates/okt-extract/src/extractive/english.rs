@@ -138,7 +138,7 @@ impl Wording<'_> {
     /// `The T7 Shield comes with …`: of what kind, and by whom?
     fn is_bare_product(&self) -> bool {
         let name = |at: &usize| self.words.get(*at).is_some_and(|word| word.capital || word.has_digit());
-        let end = (1..).take_while(name).last().map_or(1, |last| last + 1);
+        let end = (1..self.words.len()).take_while(name).last().map_or(1, |last| last + 1);
         let numbered = self.words.get(1..end).is_some_and(|words| words.iter().any(Word::has_digit));
         self.word(0) == "the" && name(&1) && numbered && (self.is_verb(end) || self.is_function_word(end))
     }

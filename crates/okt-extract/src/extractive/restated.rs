@@ -227,12 +227,12 @@ impl Telling<'_> {
         let (first, lists) = (tokens[at].small(), self.lists);
         let before = at.checked_sub(1).map_or("", |before| tokens[before].core);
         let behind = tokens.get(end).map_or("", |behind| behind.core);
-        let named = !lists.has("titles", &first)
-            && !lists.has("no_given", &first)
-            && !(at == 0 && self.seen.is_ever_small(&first))
-            && !matches!(before, "the" | "The" | "a" | "an");
+        let other = lists.has("titles", &first)
+            || lists.has("no_given", &first)
+            || (at == 0 && self.seen.is_ever_small(&first))
+            || matches!(before, "the" | "The" | "a" | "an");
         let told = lists.has("occupations", before) || behind == "who";
-        end == at + 2 && named && (told || self.speakers.contains(tokens[end - 1].core))
+        end == at + 2 && !other && (told || self.speakers.contains(tokens[end - 1].core))
     }
 }
 
