@@ -7,6 +7,7 @@ mod account;
 mod audit;
 mod blob;
 mod comparison;
+mod concept;
 mod error;
 mod fact;
 mod hash;
@@ -31,6 +32,10 @@ pub use comparison::{
     CleanupFacts, Contradiction, DeduplicateFacts, EmbedFacts, EmbeddingSpace, MergedBy, SpaceKind,
     SpaceState, TextOfFact,
 };
+pub use concept::{
+    Alias, AliasBy, Concept, ConceptFilter, ConceptMergedBy, FoundBy, NewConcept, NewConceptMerge, Relation,
+    RelationBands, Strength, name_key,
+};
 pub use error::{Cause, Error, FieldError, Result};
 pub use fact::{
     ChunkFailure, Difference, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL, Extraction, Fact,
@@ -49,7 +54,7 @@ pub use permission::{Action, Object, Permission, PermissionSet};
 pub use promptset::StoredPromptset;
 pub use repository::{
     CleanupRepository, Context, Counts, Invitation, Member, MigrateContext, PushLevel, Repository,
-    RepositorySettings, Slug, Stages, Tier,
+    RepositorySettings, Slug, Stages, Tier, UnmappedContexts,
 };
 pub use role::{Domain, Role};
 pub use source::{

@@ -1,0 +1,194 @@
+//! Rows of `okt_repository.concept_merges`: the journal of concepts that were found to be one thing.
+//!
+//! A merge sets `concepts.merged_into` and nothing else: links, aliases and what was merged before stay where they are, and
+//! are read through the tree. So merges come apart in any order. Whoever changes the tree holds the contexts of the concepts
+//! first, as everybody does who files, then the concepts in the order of their numbers.
+
+use std::collections::BTreeSet;
+
+use okt_model::{ConceptId, Error, NewConceptMerge, RepositoryId, UserId};
+use sqlx::PgConnection;
+
+use crate::concepts::{COUNTER, count, roots};
+use crate::{concept_relations, counters};
+use okt_pg::Result;
+
+/// Merges a concept, or the one that it is part of, into another; returns the number of the entry in the journal. `None` if one
+/// of them is not there or both are one already.
+#[tracing::instrument(level = "debug", name = "db.concept_merges.insert", skip_all)]
+pub async fn insert(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    merge: &NewConceptMerge,
+) -> Result<Option<i64>> {
+    let ids = [merge.concept.uuid(), merge.into.uuid()];
+    // Once more where one of them was merged, or changed its context, before we held it.
+    for _ in 0..5 {
+        let roots = roots(conn, repository, &ids).await?;
+        let (Some(&concept), Some(&into)) = (roots.get(&ids[0]), roots.get(&ids[1])) else {
+            return Ok(None);
+        };
+        if concept == into {
+            return Ok(None);
+        }
+        let Some(held) = hold(conn, repository, &[concept, into]).await? else { continue };
+        if held.iter().any(|held| held.merged_into.is_some()) {
+            continue;
+        }
+        sqlx::query!(
+            "UPDATE okt_repository.concepts SET merged_into = $3 WHERE repository_id = $1 AND no = $2",
+            repository.uuid(),
+            concept,
+            into,
+        )
+        .execute(&mut *conn)
+        .await?;
+        let no = sqlx::query_scalar!(
+            "INSERT INTO okt_repository.concept_merges
+                    (repository_id, concept_no, into_no, merged_by, job_id, person, reason)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)
+             RETURNING no",
+            repository.uuid(),
+            concept,
+            into,
+            merge.by.as_str(),
+            merge.job.map(|job| job.uuid()),
+            merge.person.map(UserId::uuid),
+            merge.reason,
+        );
+        let no = no.fetch_one(&mut *conn).await?;
+        recount(conn, repository, &held, concept, -1).await?;
+        return Ok(Some(no));
+    }
+    Err(Error::Overloaded("the same concepts are just being merged").into())
+}
+
+/// Undoes a merge of the journal: the concept is there again, with what was merged into it. `None` if there is no such merge in
+/// force.
+///
+/// # Errors
+///
+/// [`Error::AlreadyExists`] if another concept has its name in its context by now.
+#[tracing::instrument(level = "debug", name = "db.concept_merges.undo", skip_all)]
+pub async fn undo(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    merge: i64,
+    by: Option<UserId>,
+) -> Result<Option<ConceptId>> {
+    for _ in 0..5 {
+        let found = sqlx::query_scalar!(
+            "SELECT concept_no FROM okt_repository.concept_merges
+              WHERE repository_id = $1 AND no = $2 AND undone_at IS NULL",
+            repository.uuid(),
+            merge,
+        );
+        let Some(concept) = found.fetch_optional(&mut *conn).await? else { return Ok(None) };
+        let Some(held) = hold(conn, repository, &[concept]).await? else { continue };
+        let undone = sqlx::query!(
+            "UPDATE okt_repository.concept_merges SET undone_at = clock_timestamp(), undone_by = $3
+              WHERE repository_id = $1 AND no = $2 AND undone_at IS NULL",
+            repository.uuid(),
+            merge,
+            by.map(UserId::uuid),
+        );
+        if undone.execute(&mut *conn).await?.rows_affected() == 0 {
+            return Ok(None);
+        }
+        // Nobody files in its context before the end of the transaction.
+        let taken = sqlx::query_scalar!(
+            r#"SELECT EXISTS (SELECT FROM okt_repository.concepts m
+                                JOIN okt_repository.concepts c
+                                  ON c.repository_id = $1 AND c.name_key = m.name_key AND c.context_no = m.context_no
+                                 AND c.merged_into IS NULL
+                               WHERE m.repository_id = $1 AND m.no = $2) AS "taken!""#,
+            repository.uuid(),
+            concept,
+        );
+        if taken.fetch_one(&mut *conn).await? {
+            return Err(Error::AlreadyExists("a concept of this name in this context").into());
+        }
+        let id = sqlx::query_scalar!(
+            "UPDATE okt_repository.concepts SET merged_into = NULL WHERE repository_id = $1 AND no = $2 RETURNING id",
+            repository.uuid(),
+            concept,
+        );
+        let id = id.fetch_one(&mut *conn).await?;
+        recount(conn, repository, &held, concept, 1).await?;
+        return Ok(Some(id.into()));
+    }
+    Err(Error::Overloaded("the same concept is just being changed").into())
+}
+
+/// The merge in force by which a concept, given by its own id, was merged.
+#[tracing::instrument(level = "debug", name = "db.concept_merges.find", skip_all, fields(concept.id = %concept))]
+pub async fn find(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: ConceptId,
+) -> Result<Option<i64>> {
+    let no = sqlx::query_scalar!(
+        "SELECT m.no FROM okt_repository.concepts c
+           JOIN okt_repository.concept_merges m
+             ON m.repository_id = c.repository_id AND m.concept_no = c.no AND m.undone_at IS NULL
+          WHERE c.repository_id = $1 AND c.id = $2",
+        repository.uuid(),
+        concept.uuid(),
+    );
+    Ok(no.fetch_optional(conn).await?)
+}
+
+struct Held {
+    no: i64,
+    context_no: i64,
+    merged_into: Option<i64>,
+}
+
+/// Holds concepts until the end of the transaction, their contexts before them. `None` if one of them changed its context
+/// meanwhile, or is gone.
+async fn hold(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concepts: &[i64],
+) -> Result<Option<Vec<Held>>> {
+    let contexts = sqlx::query_scalar!(
+        "SELECT DISTINCT context_no FROM okt_repository.concepts WHERE repository_id = $1 AND no = ANY ($2)",
+        repository.uuid(),
+        concepts,
+    );
+    let contexts = contexts.fetch_all(&mut *conn).await?;
+    let there = sqlx::query!(
+        "SELECT no FROM okt_repository.contexts WHERE repository_id = $1 AND no = ANY ($2) ORDER BY no FOR UPDATE",
+        repository.uuid(),
+        &contexts,
+    );
+    if there.fetch_all(&mut *conn).await?.len() < contexts.len() {
+        return Ok(None);
+    }
+    let held = sqlx::query_as!(
+        Held,
+        "SELECT no, context_no, merged_into FROM okt_repository.concepts
+          WHERE repository_id = $1 AND no = ANY ($2) ORDER BY no FOR UPDATE",
+        repository.uuid(),
+        concepts,
+    );
+    let held = held.fetch_all(conn).await?;
+    let contexts: BTreeSet<i64> = contexts.into_iter().collect();
+    let same = held.len() == concepts.len() && held.iter().all(|held| contexts.contains(&held.context_no));
+    Ok(same.then_some(held))
+}
+
+/// A concept came or went, and its facts are read otherwise now.
+async fn recount(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    held: &[Held],
+    concept: i64,
+    delta: i64,
+) -> Result<()> {
+    let context = held.iter().find(|held| held.no == concept).map(|held| held.context_no);
+    count(conn, repository, &[(context.unwrap_or_default(), delta)]).await?;
+    concept_relations::mark_concepts(conn, repository, &[concept]).await?;
+    counters::add(conn, repository, COUNTER, delta).await?;
+    Ok(())
+}
