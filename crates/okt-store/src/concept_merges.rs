@@ -4,12 +4,10 @@
 //! are read through the tree. So merges come apart in any order. Whoever changes the tree holds the contexts of the concepts
 //! first, as everybody does who files, then the concepts in the order of their numbers.
 
-use std::collections::BTreeSet;
-
 use okt_model::{ConceptId, Error, NewConceptMerge, RepositoryId, UserId};
 use sqlx::PgConnection;
 
-use crate::concepts::{COUNTER, count, roots};
+use crate::concepts::{COUNTER, Held, check_name, count, hold, roots};
 use crate::{concept_relations, counters};
 use okt_pg::Result;
 
@@ -31,7 +29,7 @@ pub async fn insert(
         if concept == into {
             return Ok(None);
         }
-        let Some(held) = hold(conn, repository, &[concept, into]).await? else { continue };
+        let Some(held) = hold(conn, repository, &[concept, into], None).await? else { continue };
         if held.iter().any(|held| held.merged_into.is_some()) {
             continue;
         }
@@ -68,7 +66,7 @@ pub async fn insert(
 ///
 /// # Errors
 ///
-/// [`Error::AlreadyExists`] if another concept has its name in its context by now.
+/// [`Error::AlreadyExists`] if another concept has its name in its context by now, [`Error::NotFound`] if its context is gone.
 #[tracing::instrument(level = "debug", name = "db.concept_merges.undo", skip_all)]
 pub async fn undo(
     conn: &mut PgConnection,
@@ -84,7 +82,7 @@ pub async fn undo(
             merge,
         );
         let Some(concept) = found.fetch_optional(&mut *conn).await? else { return Ok(None) };
-        let Some(held) = hold(conn, repository, &[concept]).await? else { continue };
+        let Some(held) = hold(conn, repository, &[concept], None).await? else { continue };
         let undone = sqlx::query!(
             "UPDATE okt_repository.concept_merges SET undone_at = clock_timestamp(), undone_by = $3
               WHERE repository_id = $1 AND no = $2 AND undone_at IS NULL",
@@ -96,17 +94,8 @@ pub async fn undo(
             return Ok(None);
         }
         // Nobody files in its context before the end of the transaction.
-        let taken = sqlx::query_scalar!(
-            r#"SELECT EXISTS (SELECT FROM okt_repository.concepts m
-                                JOIN okt_repository.concepts c
-                                  ON c.repository_id = $1 AND c.name_key = m.name_key AND c.context_no = m.context_no
-                                 AND c.merged_into IS NULL
-                               WHERE m.repository_id = $1 AND m.no = $2) AS "taken!""#,
-            repository.uuid(),
-            concept,
-        );
-        if taken.fetch_one(&mut *conn).await? {
-            return Err(Error::AlreadyExists("a concept of this name in this context").into());
+        if let Some(held) = held.first() {
+            check_name(conn, repository, &held.name_key, held.context_no).await?;
         }
         let id = sqlx::query_scalar!(
             "UPDATE okt_repository.concepts SET merged_into = NULL WHERE repository_id = $1 AND no = $2 RETURNING id",
@@ -138,44 +127,21 @@ pub async fn find(
     Ok(no.fetch_optional(conn).await?)
 }
 
-struct Held {
-    no: i64,
-    context_no: i64,
-    merged_into: Option<i64>,
-}
-
-/// Holds concepts until the end of the transaction, their contexts before them. `None` if one of them changed its context
-/// meanwhile, or is gone.
-async fn hold(
+/// Merges that somebody undid among these concepts, which are given by their numbers: what was merged, and into what. No job
+/// makes them again.
+#[tracing::instrument(level = "debug", name = "db.concept_merges.list_undone", skip_all)]
+pub async fn list_undone(
     conn: &mut PgConnection,
     repository: RepositoryId,
     concepts: &[i64],
-) -> Result<Option<Vec<Held>>> {
-    let contexts = sqlx::query_scalar!(
-        "SELECT DISTINCT context_no FROM okt_repository.concepts WHERE repository_id = $1 AND no = ANY ($2)",
+) -> Result<Vec<(i64, i64)>> {
+    let rows = sqlx::query!(
+        "SELECT DISTINCT concept_no, into_no FROM okt_repository.concept_merges
+          WHERE repository_id = $1 AND into_no = ANY ($2) AND concept_no = ANY ($2) AND undone_by IS NOT NULL",
         repository.uuid(),
         concepts,
     );
-    let contexts = contexts.fetch_all(&mut *conn).await?;
-    let there = sqlx::query!(
-        "SELECT no FROM okt_repository.contexts WHERE repository_id = $1 AND no = ANY ($2) ORDER BY no FOR UPDATE",
-        repository.uuid(),
-        &contexts,
-    );
-    if there.fetch_all(&mut *conn).await?.len() < contexts.len() {
-        return Ok(None);
-    }
-    let held = sqlx::query_as!(
-        Held,
-        "SELECT no, context_no, merged_into FROM okt_repository.concepts
-          WHERE repository_id = $1 AND no = ANY ($2) ORDER BY no FOR UPDATE",
-        repository.uuid(),
-        concepts,
-    );
-    let held = held.fetch_all(conn).await?;
-    let contexts: BTreeSet<i64> = contexts.into_iter().collect();
-    let same = held.len() == concepts.len() && held.iter().all(|held| contexts.contains(&held.context_no));
-    Ok(same.then_some(held))
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.concept_no, row.into_no)).collect())
 }
 
 /// A concept came or went, and its facts are read otherwise now.

@@ -9,9 +9,9 @@ mod filing;
 mod linking;
 mod reading;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use okt_model::{Error, RepositoryId};
+use okt_model::{ConceptId, Error, RepositoryId, name_key};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -85,7 +85,123 @@ pub async fn empty(
     Ok(emptied)
 }
 
+/// Gives a concept, or the one that it is part of, another name, or another context by its number. False if it is not there.
+///
+/// # Errors
+///
+/// [`Error::AlreadyExists`] if the context has a concept of this name, [`Error::NotFound`] if there is no such context.
+#[tracing::instrument(level = "debug", name = "db.concepts.update", skip_all, fields(concept.id = %id))]
+pub async fn update(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: ConceptId,
+    name: Option<&str>,
+    context: Option<i64>,
+) -> Result<bool> {
+    // Once more where it was merged, or changed its context, before we held it.
+    for _ in 0..5 {
+        let Some(no) = roots(conn, repository, &[id.uuid()]).await?.get(&id.uuid()).copied() else {
+            return Ok(false);
+        };
+        let Some(held) = hold(conn, repository, &[no], context).await? else { continue };
+        let Some(held) = held.first().filter(|held| held.merged_into.is_none()) else { continue };
+        let key = name.map_or_else(|| held.name_key.clone(), name_key);
+        let context = context.unwrap_or(held.context_no);
+        if key.is_empty() {
+            return Err(Error::invalid("name", "must have a visible character").into());
+        }
+        // Its own name in another case is free.
+        if key != held.name_key || context != held.context_no {
+            check_name(conn, repository, &key, context).await?;
+        }
+        sqlx::query!(
+            "UPDATE okt_repository.concepts
+                SET canonical_name = coalesce($3, canonical_name), name_key = $4, context_no = $5
+              WHERE repository_id = $1 AND no = $2",
+            repository.uuid(),
+            no,
+            name,
+            key,
+            context,
+        )
+        .execute(&mut *conn)
+        .await?;
+        if context != held.context_no {
+            count(conn, repository, &[(held.context_no, -1), (context, 1)]).await?;
+        }
+        return Ok(true);
+    }
+    Err(Error::Overloaded("the same concept is just being changed").into())
+}
+
 pub(crate) const COUNTER: &str = "concepts";
+
+/// A concept whose row is locked, as it is now.
+pub(crate) struct Held {
+    pub no: i64,
+    pub name_key: String,
+    pub context_no: i64,
+    pub merged_into: Option<i64>,
+}
+
+/// Locks concepts until the end of the transaction, and before them their contexts and another one, as everybody does who files.
+/// `None` if a concept changed its context meanwhile; an error if there is no such context.
+pub(crate) async fn hold(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concepts: &[i64],
+    context: Option<i64>,
+) -> Result<Option<Vec<Held>>> {
+    let contexts = sqlx::query_scalar!(
+        "SELECT context_no FROM okt_repository.concepts WHERE repository_id = $1 AND no = ANY ($2)",
+        repository.uuid(),
+        concepts,
+    );
+    let contexts: BTreeSet<i64> = contexts.fetch_all(&mut *conn).await?.into_iter().chain(context).collect();
+    let numbers: Vec<i64> = contexts.iter().copied().collect();
+    let there = sqlx::query!(
+        "SELECT no FROM okt_repository.contexts WHERE repository_id = $1 AND no = ANY ($2) ORDER BY no FOR UPDATE",
+        repository.uuid(),
+        &numbers,
+    );
+    let there = there.fetch_all(&mut *conn).await?.len() == contexts.len();
+    let held = sqlx::query_as!(
+        Held,
+        "SELECT no, name_key, context_no, merged_into FROM okt_repository.concepts
+          WHERE repository_id = $1 AND no = ANY ($2) ORDER BY no FOR UPDATE",
+        repository.uuid(),
+        concepts,
+    );
+    let held = held.fetch_all(conn).await?;
+    if held.len() < concepts.len() || held.iter().any(|held| !contexts.contains(&held.context_no)) {
+        return Ok(None);
+    }
+    if !there {
+        return Err(Error::NotFound("context").into());
+    }
+    Ok(Some(held))
+}
+
+/// Whether a name is free in a context, which is held.
+pub(crate) async fn check_name(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    key: &str,
+    context: i64,
+) -> Result<()> {
+    let taken = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_repository.concepts
+                           WHERE repository_id = $1 AND name_key = $2 AND context_no = $3 AND merged_into IS NULL)
+                  AS "taken!""#,
+        repository.uuid(),
+        key,
+        context,
+    );
+    if taken.fetch_one(conn).await? {
+        return Err(Error::AlreadyExists("a concept of this name in this context").into());
+    }
+    Ok(())
+}
 
 /// Counts concepts more or less in contexts, which are held.
 pub(crate) async fn count(

@@ -99,7 +99,7 @@ pub async fn list(
     let prefix = filter.prefix.as_deref().map(name_key);
     let q = filter.q.as_deref().map(name_key);
     // A few are found by name and put in order, many by walking along the order: that depends on how they begin.
-    if prefix.is_some() {
+    if prefix.is_some() && matches!(after, ConceptPlace::Facts(..)) {
         planned_anew(conn).await?;
     }
     let rows = match (after, filter.context_no) {

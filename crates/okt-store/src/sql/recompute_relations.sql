@@ -16,6 +16,8 @@ written AS (
       LEFT JOIN okt_repository.concept_relations r
         ON r.repository_id = $1 AND r.concept_no = w.concept_no AND r.other_no = w.other_no
      WHERE r.shared_fact_count IS DISTINCT FROM w.shared_fact_count
+     -- In the order of the key, so that its pages are written one after the other.
+     ORDER BY w.concept_no, w.other_no
     ON CONFLICT (repository_id, concept_no, other_no) DO UPDATE SET shared_fact_count = excluded.shared_fact_count
     RETURNING concept_no)
 SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM written) AS "count!"

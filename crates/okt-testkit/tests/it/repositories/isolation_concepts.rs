@@ -2,7 +2,7 @@
 
 use okt_model::{
     AliasBy, ConceptFilter, ConceptId, ConceptMergedBy, FactFilter, FoundBy, JobId, NewConcept,
-    NewConceptMerge, RelationBands, RepositoryId,
+    NewConceptMerge, RelationBands, RepositoryId, UserId,
 };
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concept_relations::{self, Folded, Recomputed};
@@ -36,6 +36,8 @@ pub(crate) async fn plant(conn: &mut Connection, repository: RepositoryId, fact:
         link_facts(conn, repository, made[made.len() - 1], &[fact]).await.unwrap();
     }
     concept_aliases::insert(conn, repository, &[alias(made[0], "Varroa disease")]).await.unwrap();
+    let undone = concept_merges::insert(conn, repository, &merge(made[1], made[0])).await.unwrap().unwrap();
+    concept_merges::undo(conn, repository, undone, Some(UserId::mint())).await.unwrap().unwrap();
     let merge = concept_merges::insert(conn, repository, &merge(made[2], made[0])).await.unwrap().unwrap();
     concept_relations::fold(conn, repository, 100).await.unwrap();
     let all = facts::list(conn, repository, &FactFilter::default(), false, None, 10).await.unwrap();
@@ -87,6 +89,11 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             let emptied = concepts::empty(conn, repository, theirs.context, theirs.target, 10).await;
             Ok(emptied.is_ok_and(|emptied| emptied != concepts::Emptied::default()))
         })
+    }),
+    ("concepts::update", |conn, repository, theirs| {
+        Box::pin(
+            async move { concepts::update(conn, repository, theirs.concepts.id, Some("Mine"), None).await },
+        )
     }),
     ("concepts::get", |conn, repository, theirs| {
         Box::pin(async move {
@@ -149,6 +156,12 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("concept_merges::find", |conn, repository, theirs| {
         Box::pin(async move {
             Ok(concept_merges::find(conn, repository, theirs.concepts.merged).await?.is_some())
+        })
+    }),
+    ("concept_merges::list_undone", |conn, repository, theirs| {
+        Box::pin(async move {
+            let both = [theirs.concepts.no, theirs.concepts.other_no];
+            Ok(!concept_merges::list_undone(conn, repository, &both).await?.is_empty())
         })
     }),
     ("concept_relations::fold", |conn, repository, _| {

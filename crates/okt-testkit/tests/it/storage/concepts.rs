@@ -190,10 +190,31 @@ async fn a_merge_is_not_undone_where_the_name_was_taken_meanwhile() {
     let merge = fixture.merge(&mut tx, one, other).await.unwrap();
     // Whoever files it is led on; only a renamed concept can take the name.
     assert_eq!(file_concept(&mut tx, repository, "bee", "Animal").await.unwrap(), other);
-    let renamed = "UPDATE okt_repository.concepts SET canonical_name = 'Bee', name_key = 'bee' WHERE id = $1";
-    sqlx::query(renamed).bind(other.uuid()).execute(&mut *tx).await.unwrap();
+    assert!(concepts::update(&mut tx, repository, other, Some("Bee"), None).await.unwrap());
     let refused = concept_merges::undo(&mut tx, repository, merge, None).await.unwrap_err();
     assert_eq!(refused.to_string(), "a concept of this name in this context already exists");
+}
+
+#[tokio::test]
+async fn a_concept_gets_another_name_or_context_where_that_is_free() {
+    let fixture = Fixture::open().await;
+    let repository = fixture.repository;
+    let mut tx = fixture.begin().await;
+    let bee = file_concept(&mut tx, repository, "Bee", "Animal").await.unwrap();
+    let wasp = file_concept(&mut tx, repository, "Wasp", "Disease").await.unwrap();
+    let disease = contexts::find(&mut tx, repository, "Disease").await.unwrap().unwrap().no;
+    assert!(concepts::update(&mut tx, repository, bee, Some("BEE"), None).await.unwrap());
+    assert!(concepts::update(&mut tx, repository, bee, Some("Wasp"), None).await.unwrap(), "another context");
+    let taken = concepts::update(&mut tx, repository, bee, None, Some(disease)).await.unwrap_err();
+    assert_eq!(taken.to_string(), "a concept of this name in this context already exists");
+    assert!(concepts::update(&mut tx, repository, bee, Some("Bee"), Some(disease)).await.unwrap());
+    let nowhere = concepts::update(&mut tx, repository, bee, None, Some(disease + 1_000)).await.unwrap_err();
+    assert_eq!(nowhere.to_string(), "context not found");
+    assert!(!concepts::update(&mut tx, repository, ConceptId::mint(), Some("x"), None).await.unwrap());
+    let names = [("bee", "Disease"), ("WASP", "Disease"), ("bee", "Animal")];
+    assert_eq!(concepts::find(&mut tx, repository, &names).await.unwrap(), [Some(bee), Some(wasp), None]);
+    let counts = contexts::list(&mut tx, repository).await.unwrap();
+    assert_eq!(counts.iter().map(|context| context.concept_count).collect::<Vec<_>>(), [0, 0, 2]);
 }
 
 #[tokio::test]
