@@ -1,5 +1,7 @@
 //! Which facts speak of which concepts.
 
+use std::collections::HashSet;
+
 use okt_model::{ConceptId, Error, FoundBy, RepositoryId};
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -20,21 +22,22 @@ pub struct NewLink {
 /// concept that is merged meanwhile keeps its link, which is read as that of the other.
 #[tracing::instrument(level = "debug", name = "db.fact_concepts.link", skip_all)]
 pub async fn link(conn: &mut PgConnection, repository: RepositoryId, links: &[NewLink]) -> Result<u64> {
+    let facts: Vec<i64> = links.iter().map(|link| link.fact).collect();
+    // In the order of everybody.
+    let there = sqlx::query_scalar!(
+        "SELECT f.no FROM okt_repository.facts f WHERE f.repository_id = $1 AND f.no = ANY ($2)
+          ORDER BY f.content_hash
+            FOR KEY SHARE OF f",
+        repository.uuid(),
+        &facts,
+    );
+    let there: HashSet<i64> = there.fetch_all(&mut *conn).await?.into_iter().collect();
+    let links: Vec<&NewLink> = links.iter().filter(|link| there.contains(&link.fact)).collect();
     if links.is_empty() {
         return Ok(0);
     }
     let concepts: Vec<Uuid> = links.iter().map(|link| link.concept.uuid()).collect();
     let facts: Vec<i64> = links.iter().map(|link| link.fact).collect();
-    // In the order of everybody. In a statement of its own, so that the next one sees which are still there.
-    sqlx::query!(
-        "SELECT FROM okt_repository.facts f WHERE f.repository_id = $1 AND f.no = ANY ($2)
-          ORDER BY f.content_hash
-            FOR KEY SHARE OF f",
-        repository.uuid(),
-        &facts,
-    )
-    .execute(&mut *conn)
-    .await?;
     let found_by: Vec<i16> = links.iter().map(|link| link.found_by.number()).collect();
     let row = sqlx::query_file!("src/sql/link_facts.sql", repository.uuid(), &concepts, &facts, &found_by);
     let row = row.fetch_one(conn).await?;

@@ -10,7 +10,6 @@ wanted AS MATERIALIZED (
     SELECT l.no AS concept_no, n.fact_no, max(n.found_by) AS found_by
       FROM unnest($2::uuid[], $3::bigint[], $4::smallint[]) AS n (concept, fact_no, found_by)
       JOIN led l ON l.id = n.concept AND l.merged_into IS NULL
-      JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = n.fact_no
      GROUP BY l.no, n.fact_no),
 inserted AS (
     INSERT INTO okt_repository.fact_concepts (repository_id, concept_no, fact_no, found_by)

@@ -70,8 +70,9 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         )
     }),
     ("concepts::link", |conn, repository, theirs| {
-        let link = NewLink { concept: theirs.concepts.id, fact: theirs.fact_no, found_by: FoundBy::Name };
-        Box::pin(async move { Ok(concepts::link(conn, repository, &[link]).await.is_ok()) })
+        let (concept, fact) = (theirs.concepts.other, theirs.concepts.second);
+        let link = NewLink { concept, fact, found_by: FoundBy::Name };
+        Box::pin(async move { Ok(concepts::link(conn, repository, &[link]).await? > 0) })
     }),
     ("concepts::unlink", |conn, repository, theirs| {
         Box::pin(async move {
