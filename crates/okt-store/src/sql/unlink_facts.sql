@@ -1,0 +1,14 @@
+-- Takes facts away from a concept and from all that were merged into it.
+WITH RECURSIVE members AS (
+    SELECT $2::bigint AS no
+     UNION
+    SELECT p.no FROM members m JOIN okt_repository.concepts p ON p.repository_id = $1 AND p.merged_into = m.no),
+gone AS (
+    DELETE FROM okt_repository.fact_concepts l
+     USING members m
+     WHERE l.repository_id = $1 AND l.concept_no = m.no AND l.fact_no = ANY ($3::bigint[])
+    RETURNING l.fact_no),
+marked AS (
+    INSERT INTO okt_repository.relation_changes (repository_id, fact_no)
+    SELECT DISTINCT $1::uuid, g.fact_no FROM gone g)
+SELECT DISTINCT g.fact_no FROM gone g ORDER BY 1
