@@ -54,7 +54,8 @@ pub async fn delete(
              SELECT $2::bigint AS no
               UNION
              SELECT c.no FROM members m
-               JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.merged_into = m.no)
+              CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                   WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS c)
          DELETE FROM okt_repository.concept_aliases a
           USING members m
           WHERE a.repository_id = $1 AND a.concept_no = m.no AND a.alias_key = $3",
@@ -99,7 +100,8 @@ pub async fn find(
                 WHERE a.repository_id = $1 AND a.alias_key = ANY ($2)
                 UNION
                SELECT l.alias_key, c.no, c.id, c.merged_into FROM led l
-                 JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.no = l.merged_into)
+                CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                     WHERE o.repository_id = $1 AND o.no = l.merged_into OFFSET 0) AS c)
            SELECT alias_key AS "alias_key!", id AS "id!" FROM led WHERE merged_into IS NULL ORDER BY 1, no"#,
         repository.uuid(),
         &keys,

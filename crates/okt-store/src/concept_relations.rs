@@ -219,7 +219,8 @@ pub(crate) async fn mark_concepts(
              SELECT n AS no FROM unnest($2::bigint[]) AS n
               UNION
              SELECT c.no FROM members m
-               JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.merged_into = m.no)
+              CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                   WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS c)
          INSERT INTO okt_repository.relation_changes (repository_id, fact_no)
          SELECT DISTINCT $1::uuid, l.fact_no FROM members m
            JOIN okt_repository.fact_concepts l ON l.repository_id = $1 AND l.concept_no = m.no",

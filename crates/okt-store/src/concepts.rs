@@ -4,6 +4,9 @@
 //! one that is shown, and the links, aliases and names of all its members are read as the root's. So undoing a merge is exact,
 //! whatever happened since. Whoever changes what is read writes the facts concerned to the log of
 //! [`crate::concept_relations`] in the same transaction.
+//!
+//! Statements that walk along the tree take each step by `CROSS JOIN LATERAL (… OFFSET 0)`: few concepts are merged, but the
+//! planner does not know that, and would rather read all of them once than look one up.
 
 mod filing;
 mod linking;
@@ -234,7 +237,8 @@ pub(crate) async fn roots(
                SELECT id, no, merged_into FROM okt_repository.concepts WHERE repository_id = $1 AND id = ANY ($2)
                 UNION
                SELECT l.id, c.no, c.merged_into FROM led l
-                 JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.no = l.merged_into)
+                CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                     WHERE o.repository_id = $1 AND o.no = l.merged_into OFFSET 0) AS c)
            SELECT id AS "id!", no AS "no!" FROM led WHERE merged_into IS NULL"#,
         repository.uuid(),
         ids,
@@ -253,7 +257,8 @@ pub(crate) async fn members(
                SELECT n AS no, n AS root FROM unnest($2::bigint[]) AS n
                 UNION
                SELECT c.no, m.root FROM members m
-                 JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.merged_into = m.no)
+                CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                     WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS c)
            SELECT no AS "no!", root AS "root!" FROM members"#,
         repository.uuid(),
         roots,

@@ -229,7 +229,9 @@ pub async fn list_concepts(
                                 WHERE l.repository_id = $1 AND l.fact_no = ANY ($2))
                 UNION
                SELECT c.id, c.no, c.canonical_name, c.name_key, c.context_no, c.merged_into
-                 FROM led l JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.no = l.merged_into)
+                 FROM led l
+                 CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                      WHERE o.repository_id = $1 AND o.no = l.merged_into OFFSET 0) AS c)
            SELECT c.id AS "id!", c.canonical_name AS "canonical_name!", x.label
              FROM led c
              JOIN okt_repository.contexts x ON x.repository_id = $1 AND x.no = c.context_no

@@ -40,9 +40,14 @@ pub async fn link(conn: &mut PgConnection, repository: RepositoryId, links: &[Ne
     let facts: Vec<i64> = links.iter().map(|link| link.fact).collect();
     let found_by: Vec<i16> = links.iter().map(|link| link.found_by.number()).collect();
     let row = sqlx::query_file!("src/sql/link_facts.sql", repository.uuid(), &concepts, &facts, &found_by);
-    let row = row.fetch_one(conn).await?;
+    let row = row.fetch_one(&mut *conn).await?;
     if !row.all_there {
         return Err(Error::NotFound("concept").into());
+    }
+    if row.inserted < row.wanted {
+        sqlx::query_file!("src/sql/raise_findings.sql", repository.uuid(), &concepts, &facts, &found_by)
+            .execute(conn)
+            .await?;
     }
     Ok(u64::try_from(row.inserted).map_err(Error::internal)?)
 }

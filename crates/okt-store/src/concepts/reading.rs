@@ -137,6 +137,7 @@ pub async fn list(
         (ConceptPlace::Name(name, last), context) => {
             let prefix = prefix.unwrap_or_default();
             let end = format!("{prefix}{LAST}");
+            let (name, last) = (name.as_str(), *last).max((prefix.as_str(), 0));
             sqlx::query_file_as!(
                 Row,
                 "src/sql/list_concepts_by_name.sql",
@@ -144,7 +145,6 @@ pub async fn list(
                 name,
                 last,
                 filter.min_fact_count,
-                prefix,
                 end,
                 q,
                 limit,

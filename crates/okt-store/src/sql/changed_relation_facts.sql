@@ -22,7 +22,9 @@ led AS (
       JOIN okt_repository.concepts p ON p.repository_id = $1 AND p.no = n.concept_no
      UNION ALL
     SELECT l.member, p.no, p.merged_into
-      FROM led l JOIN okt_repository.concepts p ON p.repository_id = $1 AND p.no = l.merged_into),
+      FROM led l
+      CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                           WHERE o.repository_id = $1 AND o.no = l.merged_into OFFSET 0) AS p),
 wanted AS (
     SELECT n.fact_no, array_agg(DISTINCT l.no ORDER BY l.no) AS concepts
       FROM links n JOIN led l ON l.member = n.concept_no AND l.merged_into IS NULL

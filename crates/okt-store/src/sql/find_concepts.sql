@@ -27,7 +27,9 @@ led AS (
     SELECT at, no, merged_into, rank FROM found
      UNION
     SELECT l.at, p.no, p.merged_into, l.rank
-      FROM led l JOIN okt_repository.concepts p ON p.repository_id = $1 AND p.no = l.merged_into)
+      FROM led l
+      CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                           WHERE o.repository_id = $1 AND o.no = l.merged_into OFFSET 0) AS p)
 SELECT DISTINCT ON (l.at) l.at AS "at!", p.id
   FROM led l
   JOIN okt_repository.concepts p ON p.repository_id = $1 AND p.no = l.no

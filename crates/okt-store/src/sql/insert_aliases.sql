@@ -4,7 +4,9 @@ WITH RECURSIVE led AS (
      WHERE p.repository_id = $1 AND p.id = ANY ($2::uuid[])
      UNION
     SELECT l.id, p.no, p.merged_into, p.name_key
-      FROM led l JOIN okt_repository.concepts p ON p.repository_id = $1 AND p.no = l.merged_into),
+      FROM led l
+      CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                           WHERE o.repository_id = $1 AND o.no = l.merged_into OFFSET 0) AS p),
 wanted AS MATERIALIZED (
     SELECT DISTINCT ON (l.no, n.key) l.no AS concept_no, n.key, n.alias, n.added_by
       FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS n (concept, key, alias, added_by, at)

@@ -2,7 +2,9 @@ WITH RECURSIVE members AS (
     SELECT c.no, c.canonical_name, c.name_key FROM okt_repository.concepts c WHERE c.repository_id = $1 AND c.no = $2
      UNION
     SELECT c.no, c.canonical_name, c.name_key
-      FROM members m JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.merged_into = m.no)
+      FROM members m
+      CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                           WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS c)
 SELECT n.alias AS "alias!", n.added_by
   FROM (SELECT DISTINCT ON (a.key) a.key, a.alias, a.added_by
           FROM (SELECT o.alias_key AS key, o.alias, o.added_by

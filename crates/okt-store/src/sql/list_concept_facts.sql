@@ -3,7 +3,9 @@
 WITH RECURSIVE members AS (
     SELECT $2::bigint AS no
      UNION
-    SELECT p.no FROM members m JOIN okt_repository.concepts p ON p.repository_id = $1 AND p.merged_into = m.no),
+    SELECT p.no FROM members m
+    CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                         WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS p),
 page AS (
     SELECT n.place, n.canonical
       FROM members m
