@@ -4,7 +4,7 @@
 //! are read through the tree. So merges come apart in any order. Whoever changes the tree holds the contexts of the concepts
 //! first, as everybody does who files, then the concepts in the order of their numbers.
 
-use okt_model::{ConceptId, Error, NewConceptMerge, RepositoryId, UserId};
+use okt_model::{ConceptId, Error, JobId, NewConceptMerge, RepositoryId, UserId};
 use sqlx::PgConnection;
 
 use crate::concepts::{COUNTER, Held, check_name, count, hold, roots};
@@ -50,7 +50,7 @@ pub async fn insert(
             concept,
             into,
             merge.by.as_str(),
-            merge.job.map(|job| job.uuid()),
+            merge.job.map(JobId::uuid),
             merge.person.map(UserId::uuid),
             merge.reason,
         );

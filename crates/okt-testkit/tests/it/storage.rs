@@ -1,5 +1,6 @@
 //! What lives in PostgreSQL: databases, migrations, row-level security, rows.
 mod answers;
+mod concept_plans;
 mod concepts;
 mod databases;
 mod files;

@@ -258,7 +258,7 @@ impl Repository {
                 );
                 let name = ConceptPlace::Name(word.clone(), 0);
                 let floor = ConceptFilter { min_fact_count: 5, ..ConceptFilter::default() };
-                let prefix = Some(word[..1 + dice.index(5)].to_owned());
+                let prefix = Some(word[..=dice.index(5)].to_owned());
                 let (filter, after) = match kind {
                     "facts" => (floor, place),
                     "context" => (
