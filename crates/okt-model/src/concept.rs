@@ -1,6 +1,10 @@
-//! Concepts: what facts are about.
+//! Concepts: what facts speak of, and how strongly two of them belong together.
+
+use chrono::{DateTime, Utc};
 
 use crate::permission::words;
+use crate::text::plain;
+use crate::{ConceptId, JobId, UserId};
 
 /// Stands where the name of a model would, where concepts are found by rules and no model is asked. Another name when its
 /// rules change.
@@ -9,16 +13,197 @@ pub const CONCEPT_MODEL: &str = "builtin-concepts-1";
 /// The context that takes what no other fits.
 pub const CATCH_ALL_CONTEXT: &str = "Concept";
 
+/// A name as names are compared: without hidden characters, with single blanks, in Normalization Form C and lower case. It
+/// is made here and not by the database, where it would depend on the server's locale.
+pub fn name_key(name: &str) -> String {
+    plain(name).to_lowercase()
+}
+
 words! {
-    /// How a concept was found in a fact. Names and titles lead a search from one fact to the next; common phrases do not.
+    /// How it was found that a fact speaks of a concept. In the order of trust: of two findings the later one is kept.
     FoundBy {
-        /// A proper name in the words of the fact.
-        Name = "name",
-        /// The title of the source that states the fact.
-        Title = "title",
-        /// A common noun or a phrase of them.
+        /// A common phrase. It leads from one fact to the next poorly.
         Phrase = "phrase",
-        /// A model said so, and the words of the fact bear it out.
+        /// The title of the fact's source.
+        Title = "title",
+        /// A proper name.
+        Name = "name",
         Model = "model",
+        Person = "person",
+    }
+}
+
+impl FoundBy {
+    /// As it is stored.
+    pub const fn number(self) -> i16 {
+        match self {
+            Self::Phrase => 1,
+            Self::Title => 2,
+            Self::Name => 3,
+            Self::Model => 4,
+            Self::Person => 5,
+        }
+    }
+
+    /// `None` for a number that another release has written.
+    pub fn from_number(number: i16) -> Option<Self> {
+        Self::ALL.iter().copied().find(|found_by| found_by.number() == number)
+    }
+}
+
+words! {
+    /// Who said that a concept has another name.
+    AliasBy {
+        /// The rules that need no model.
+        Builtin = "builtin",
+        Model = "model",
+        Person = "person",
+    }
+}
+
+words! {
+    /// Who found that two concepts are one thing.
+    ConceptMergedBy {
+        /// Spelling or an abbreviation.
+        Rule = "rule",
+        /// A model.
+        Judge = "judge",
+        Person = "person",
+    }
+}
+
+words! {
+    /// How strongly two concepts belong together.
+    Strength {
+        Insignificant = "insignificant",
+        Weak = "weak",
+        Stable = "stable",
+    }
+}
+
+/// From how many shared facts on a relation is weak, and from how many on it is stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelationBands {
+    pub weak: i64,
+    pub stable: i64,
+}
+
+impl RelationBands {
+    pub const fn strength(self, shared_fact_count: i64) -> Strength {
+        if shared_fact_count >= self.stable {
+            Strength::Stable
+        } else if shared_fact_count >= self.weak {
+            Strength::Weak
+        } else {
+            Strength::Insignificant
+        }
+    }
+}
+
+/// A concept that is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewConcept {
+    pub name: String,
+    /// The label of its context, in any case.
+    pub context: String,
+    pub description: Option<String>,
+    /// What its context was called, where the repository has no such context.
+    pub unmapped_label: Option<String>,
+}
+
+impl NewConcept {
+    pub fn new(name: impl Into<String>, context: impl Into<String>) -> Self {
+        Self { name: name.into(), context: context.into(), description: None, unmapped_label: None }
+    }
+}
+
+/// A concept that is not merged into another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Concept {
+    pub id: ConceptId,
+    pub no: i64,
+    pub canonical_name: String,
+    pub name_key: String,
+    pub context_no: i64,
+    pub context: String,
+    /// That of its context, unless that is the repository's own.
+    pub ontology_class: Option<String>,
+    pub description: Option<String>,
+    pub unmapped_label: Option<String>,
+    /// Facts that speak of it, each with its duplicates once.
+    pub fact_count: i64,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Another name of a concept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    pub text: String,
+    /// `None` for the name of a concept that was merged into it.
+    pub by: Option<AliasBy>,
+}
+
+/// Which concepts are asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConceptFilter {
+    /// A part of the name, in any case.
+    pub q: Option<String>,
+    /// How the name begins, in any case.
+    pub prefix: Option<String>,
+    pub context_no: Option<i64>,
+    pub min_fact_count: i64,
+}
+
+/// A concept that shares facts with another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relation {
+    pub id: ConceptId,
+    pub no: i64,
+    pub canonical_name: String,
+    pub context: String,
+    pub fact_count: i64,
+    pub shared_fact_count: i64,
+    pub strength: Strength,
+}
+
+/// One concept into another: who says so, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewConceptMerge {
+    pub concept: ConceptId,
+    pub into: ConceptId,
+    pub by: ConceptMergedBy,
+    pub job: Option<JobId>,
+    pub person: Option<UserId>,
+    pub reason: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_look_the_same_have_one_key() {
+        for name in ["Varroa  Mite", " varroa mite", "VARROA MITE", "varroa\u{200b} mite"] {
+            assert_eq!(name_key(name), "varroa mite");
+        }
+        assert_eq!(name_key("E\u{301}te\u{301}"), "\u{e9}t\u{e9}");
+        assert_eq!(name_key("ΟΔΟΣ"), name_key("οδος"));
+        assert_ne!(name_key("C"), name_key("C++"));
+    }
+
+    #[test]
+    fn how_a_link_was_found_reads_back_and_is_in_the_order_of_trust() {
+        for found_by in FoundBy::ALL {
+            assert_eq!(FoundBy::from_number(found_by.number()), Some(*found_by));
+        }
+        assert!(FoundBy::ALL.is_sorted_by_key(|found_by| found_by.number()));
+        assert_eq!(FoundBy::from_number(0), None);
+    }
+
+    #[test]
+    fn a_relation_is_in_one_of_three_bands() {
+        let bands = RelationBands { weak: 3, stable: 6 };
+        let strengths: Vec<_> = [1, 2, 3, 5, 6, 7].map(|shared| bands.strength(shared).as_str()).to_vec();
+        assert_eq!(strengths, ["insignificant", "insignificant", "weak", "weak", "stable", "stable"]);
     }
 }

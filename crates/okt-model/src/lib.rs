@@ -32,7 +32,10 @@ pub use comparison::{
     CleanupFacts, Contradiction, DeduplicateFacts, EmbedFacts, EmbeddingSpace, MergedBy, SpaceKind,
     SpaceState, TextOfFact,
 };
-pub use concept::{CATCH_ALL_CONTEXT, CONCEPT_MODEL, FoundBy};
+pub use concept::{
+    Alias, AliasBy, CATCH_ALL_CONTEXT, CONCEPT_MODEL, Concept, ConceptFilter, ConceptMergedBy, FoundBy,
+    NewConcept, NewConceptMerge, Relation, RelationBands, Strength, name_key,
+};
 pub use error::{Cause, Error, FieldError, Result};
 pub use fact::{
     ChunkFailure, Difference, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL, Extraction, Fact,
@@ -51,7 +54,7 @@ pub use permission::{Action, Object, Permission, PermissionSet};
 pub use promptset::StoredPromptset;
 pub use repository::{
     CleanupRepository, Context, Counts, Invitation, Member, MigrateContext, PushLevel, Repository,
-    RepositorySettings, Slug, Stages, Tier,
+    RepositorySettings, Slug, Stages, Tier, UnmappedContexts,
 };
 pub use role::{Domain, Role};
 pub use source::{

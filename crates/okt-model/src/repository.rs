@@ -116,6 +116,20 @@ pub struct RepositorySettings {
     /// `None` is what the installation gives a repository that chose nothing.
     pub monthly_usd: Option<Money>,
     pub stages: Stages,
+    pub unmapped_contexts: UnmappedContexts,
+}
+
+words! {
+    /// What becomes of a concept whose context the repository does not have.
+    #[derive(Default)]
+    UnmappedContexts {
+        /// It is filed under the catch-all context.
+        #[default]
+        CatchAll = "catch_all",
+        /// The context is added.
+        Add = "add",
+        Skip = "skip",
+    }
 }
 
 words! {

@@ -1,158 +1,43 @@
 //! Rows of `okt_repository.concepts` and `okt_repository.fact_concepts`: what facts speak of.
+//!
+//! A link stays with the concept that it was made for. Where concepts are merged, `merged_into` makes a tree: its root is the
+//! one that is shown, and the links, aliases and names of all its members are read as the root's. So undoing a merge is exact,
+//! whatever happened since. Whoever changes what is read writes the facts concerned to the log of
+//! [`crate::concept_relations`] in the same transaction.
+//!
+//! Statements that walk along the tree take each step by `CROSS JOIN LATERAL (… OFFSET 0)`: few concepts are merged, but the
+//! planner does not know that, and would rather read all of them once than look one up.
 
-use okt_model::{ConceptId, Error, RepositoryId};
+mod filing;
+mod linking;
+mod reading;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use okt_model::{ConceptId, Error, RepositoryId, name_key};
 use sqlx::PgConnection;
+use uuid::Uuid;
 
-use crate::counters;
+use crate::{concept_relations, counters};
 use okt_pg::Result;
+
+pub use filing::{file, find};
+pub use linking::{NewLink, link, relink, unlink};
+pub use reading::{ConceptPlace, get, list, list_facts, list_named};
 
 /// What a step of emptying a context into another one did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Emptied {
     /// Concepts that changed their context.
     pub moved: i64,
-    /// Concepts that the other one had already, and that gave it their links.
+    /// Concepts that the other one had already, and that were merged into those.
     pub merged: i64,
-}
-
-/// The concept of this name in the context of this label; made where there is none. In a context that is becoming a part
-/// of another one, it is that other one's.
-#[tracing::instrument(level = "debug", name = "db.concepts.file", skip_all)]
-pub async fn file(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    name: &str,
-    context: &str,
-) -> Result<ConceptId> {
-    // Once more where somebody else made it, or the context began to merge, between two looks.
-    for _ in 0..3 {
-        if let Some(id) = find(conn, repository, name, context).await? {
-            return Ok(id);
-        }
-        if let Some(id) = insert(conn, repository, name, context).await? {
-            return Ok(id);
-        }
-    }
-    Err(Error::Overloaded("the context is being changed; try again in a moment").into())
-}
-
-async fn insert(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    name: &str,
-    context: &str,
-) -> Result<Option<ConceptId>> {
-    // Counted first, because that is the lock.
-    let context_no = sqlx::query_scalar!(
-        "UPDATE okt_repository.contexts SET concept_count = concept_count + 1
-          WHERE repository_id = $1
-            AND no = (SELECT coalesce(c.merging_into, c.no) FROM okt_repository.contexts c
-                       WHERE c.repository_id = $1 AND lower(c.label) = lower($2))
-         RETURNING no",
-        repository.uuid(),
-        context,
-    )
-    .fetch_optional(&mut *conn)
-    .await?
-    .ok_or(Error::NotFound("context"))?;
-    let id = ConceptId::mint();
-    let made = sqlx::query!(
-        "INSERT INTO okt_repository.concepts (repository_id, id, canonical_name, context_no)
-         SELECT $1, $2, $3, c.no FROM okt_repository.contexts c
-          WHERE c.repository_id = $1 AND c.no = $4 AND c.merging_into IS NULL
-         ON CONFLICT (repository_id, lower(canonical_name), context_no) WHERE merged_into IS NULL DO NOTHING",
-        repository.uuid(),
-        id.uuid(),
-        name,
-        context_no,
-    )
-    .execute(&mut *conn)
-    .await?;
-    if made.rows_affected() == 1 {
-        counters::add(conn, repository, "concepts", 1).await?;
-        return Ok(Some(id));
-    }
-    sqlx::query!(
-        "UPDATE okt_repository.contexts SET concept_count = concept_count - 1 WHERE repository_id = $1 AND no = $2",
-        repository.uuid(),
-        context_no,
-    )
-    .execute(conn)
-    .await?;
-    Ok(None)
-}
-
-/// The concept of this name in the context of this label, or in the one that it is becoming a part of.
-#[tracing::instrument(level = "debug", name = "db.concepts.find", skip_all)]
-pub async fn find(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    name: &str,
-    context: &str,
-) -> Result<Option<ConceptId>> {
-    let id = sqlx::query_scalar!(
-        "SELECT p.id
-           FROM okt_repository.contexts c
-           JOIN okt_repository.concepts p
-             ON p.repository_id = $1 AND p.context_no IN (c.no, c.merging_into)
-            AND lower(p.canonical_name) = lower($2) AND p.merged_into IS NULL
-          WHERE c.repository_id = $1 AND lower(c.label) = lower($3)
-          -- The other one's is there to stay.
-          ORDER BY p.context_no = c.no
-          LIMIT 1",
-        repository.uuid(),
-        name,
-        context,
-    )
-    .fetch_optional(conn)
-    .await?;
-    Ok(id.map(Into::into))
-}
-
-/// Links facts to a concept, or to the one that took its place; returns how many links are new. The concept stays what it
-/// is until the end of the transaction, so no link is left with one that is just being merged away.
-#[tracing::instrument(level = "debug", name = "db.fact_concepts.link", skip_all)]
-pub async fn link(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    concept: ConceptId,
-    facts: &[i64],
-) -> Result<u64> {
-    let mut held = sqlx::query!(
-        "SELECT no, merged_into FROM okt_repository.concepts WHERE repository_id = $1 AND id = $2 FOR SHARE",
-        repository.uuid(),
-        concept.uuid(),
-    )
-    .fetch_optional(&mut *conn)
-    .await?
-    .map(|row| (row.no, row.merged_into))
-    .ok_or(Error::NotFound("concept"))?;
-    while let (_, Some(next)) = held {
-        held = sqlx::query!(
-            "SELECT no, merged_into FROM okt_repository.concepts WHERE repository_id = $1 AND no = $2 FOR SHARE",
-            repository.uuid(),
-            next,
-        )
-        .fetch_optional(&mut *conn)
-        .await?
-        .map(|row| (row.no, row.merged_into))
-        .ok_or(Error::NotFound("concept"))?;
-    }
-    let done = sqlx::query!(
-        "INSERT INTO okt_repository.fact_concepts (repository_id, concept_no, fact_no)
-         SELECT $1, $2, f FROM unnest($3::bigint[]) AS f
-         ON CONFLICT DO NOTHING",
-        repository.uuid(),
-        held.0,
-        facts,
-    )
-    .execute(conn)
-    .await?;
-    Ok(done.rows_affected())
+    /// Concepts that had been merged before, and changed their context as well.
+    pub followed: i64,
 }
 
 /// Empties a context into another one, a few concepts at a time; nothing is left to do when it did nothing. What the other
-/// one has under the same name takes over the links. Whoever links or files meanwhile waits for the end of the transaction.
+/// one has under the same name takes the concept in. Whoever files meanwhile waits for the end of the transaction.
 #[tracing::instrument(level = "debug", name = "db.concepts.empty", skip_all)]
 pub async fn empty(
     conn: &mut PgConnection,
@@ -171,11 +56,16 @@ pub async fn empty(
     if held.fetch_all(&mut *conn).await?.len() < 2 {
         return Err(Error::NotFound("context").into());
     }
-    // Held by a statement of its own: the next one has to see the links of whoever we waited for.
     let batch = sqlx::query_scalar!(
         "SELECT no FROM okt_repository.concepts
-          WHERE repository_id = $1 AND context_no = $2 AND merged_into IS NULL
-          ORDER BY no LIMIT $3 FOR UPDATE",
+          WHERE repository_id = $1
+            AND no = ANY (ARRAY((SELECT no FROM okt_repository.concepts
+                                  WHERE repository_id = $1 AND context_no = $2 AND merged_into IS NULL LIMIT $3)
+                                 UNION ALL
+                                (SELECT no FROM okt_repository.concepts
+                                  WHERE repository_id = $1 AND context_no = $2 AND merged_into IS NOT NULL LIMIT $3)
+                                 LIMIT $3))
+          ORDER BY no FOR UPDATE",
         repository.uuid(),
         source,
         limit,
@@ -185,24 +75,193 @@ pub async fn empty(
     let row = sqlx::query_file!("src/sql/empty_context.sql", repository.uuid(), &batch, target)
         .fetch_one(&mut *conn)
         .await?;
-    let emptied = Emptied { moved: row.moved, merged: row.merged };
-    if emptied == Emptied::default() {
-        return Ok(emptied);
+    let merged = i64::try_from(row.merged.len()).map_err(Error::internal)?;
+    let emptied = Emptied { moved: row.moved, merged, followed: row.followed };
+    concept_relations::mark_concepts(conn, repository, &row.merged).await?;
+    if emptied.moved + emptied.merged > 0 {
+        count(conn, repository, &[(source, -emptied.moved - emptied.merged), (target, emptied.moved)])
+            .await?;
     }
-    sqlx::query!(
-        "UPDATE okt_repository.contexts c
-            SET concept_count = concept_count + CASE WHEN c.no = $2 THEN -$4::bigint - $5::bigint ELSE $4 END
-          WHERE repository_id = $1 AND no IN ($2, $3)",
-        repository.uuid(),
-        source,
-        target,
-        emptied.moved,
-        emptied.merged,
-    )
-    .execute(&mut *conn)
-    .await?;
     if emptied.merged > 0 {
-        counters::add(conn, repository, "concepts", -emptied.merged).await?;
+        counters::add(conn, repository, COUNTER, -emptied.merged).await?;
     }
     Ok(emptied)
+}
+
+/// Gives a concept, or the one that it is part of, another name, or another context by its number. False if it is not there.
+///
+/// # Errors
+///
+/// [`Error::AlreadyExists`] if the context has a concept of this name, [`Error::NotFound`] if there is no such context.
+#[tracing::instrument(level = "debug", name = "db.concepts.update", skip_all, fields(concept.id = %id))]
+pub async fn update(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: ConceptId,
+    name: Option<&str>,
+    context: Option<i64>,
+) -> Result<bool> {
+    // Once more where it was merged, or changed its context, before we held it.
+    for _ in 0..5 {
+        let Some(no) = roots(conn, repository, &[id.uuid()]).await?.get(&id.uuid()).copied() else {
+            return Ok(false);
+        };
+        let Some(held) = hold(conn, repository, &[no], context).await? else { continue };
+        let Some(held) = held.first().filter(|held| held.merged_into.is_none()) else { continue };
+        let key = name.map_or_else(|| held.name_key.clone(), name_key);
+        let context = context.unwrap_or(held.context_no);
+        if key.is_empty() {
+            return Err(Error::invalid("name", "must have a visible character").into());
+        }
+        // Its own name in another case is free.
+        if key != held.name_key || context != held.context_no {
+            check_name(conn, repository, &key, context).await?;
+        }
+        sqlx::query!(
+            "UPDATE okt_repository.concepts
+                SET canonical_name = coalesce($3, canonical_name), name_key = $4, context_no = $5
+              WHERE repository_id = $1 AND no = $2",
+            repository.uuid(),
+            no,
+            name,
+            key,
+            context,
+        )
+        .execute(&mut *conn)
+        .await?;
+        if context != held.context_no {
+            count(conn, repository, &[(held.context_no, -1), (context, 1)]).await?;
+        }
+        return Ok(true);
+    }
+    Err(Error::Overloaded("the same concept is just being changed").into())
+}
+
+pub(crate) const COUNTER: &str = "concepts";
+
+/// A concept whose row is locked, as it is now.
+pub(crate) struct Held {
+    pub no: i64,
+    pub name_key: String,
+    pub context_no: i64,
+    pub merged_into: Option<i64>,
+}
+
+/// Locks concepts until the end of the transaction, and before them their contexts and another one, as everybody does who files.
+/// `None` if a concept changed its context meanwhile; an error if there is no such context.
+pub(crate) async fn hold(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concepts: &[i64],
+    context: Option<i64>,
+) -> Result<Option<Vec<Held>>> {
+    let contexts = sqlx::query_scalar!(
+        "SELECT context_no FROM okt_repository.concepts WHERE repository_id = $1 AND no = ANY ($2)",
+        repository.uuid(),
+        concepts,
+    );
+    let contexts: BTreeSet<i64> = contexts.fetch_all(&mut *conn).await?.into_iter().chain(context).collect();
+    let numbers: Vec<i64> = contexts.iter().copied().collect();
+    let there = sqlx::query!(
+        "SELECT no FROM okt_repository.contexts WHERE repository_id = $1 AND no = ANY ($2) ORDER BY no FOR UPDATE",
+        repository.uuid(),
+        &numbers,
+    );
+    let there = there.fetch_all(&mut *conn).await?.len() == contexts.len();
+    let held = sqlx::query_as!(
+        Held,
+        "SELECT no, name_key, context_no, merged_into FROM okt_repository.concepts
+          WHERE repository_id = $1 AND no = ANY ($2) ORDER BY no FOR UPDATE",
+        repository.uuid(),
+        concepts,
+    );
+    let held = held.fetch_all(conn).await?;
+    if held.len() < concepts.len() || held.iter().any(|held| !contexts.contains(&held.context_no)) {
+        return Ok(None);
+    }
+    if !there {
+        return Err(Error::NotFound("context").into());
+    }
+    Ok(Some(held))
+}
+
+/// Whether a name is free in a context, which is held.
+pub(crate) async fn check_name(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    key: &str,
+    context: i64,
+) -> Result<()> {
+    let taken = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_repository.concepts
+                           WHERE repository_id = $1 AND name_key = $2 AND context_no = $3 AND merged_into IS NULL)
+                  AS "taken!""#,
+        repository.uuid(),
+        key,
+        context,
+    );
+    if taken.fetch_one(conn).await? {
+        return Err(Error::AlreadyExists("a concept of this name in this context").into());
+    }
+    Ok(())
+}
+
+/// Counts concepts more or less in contexts, which are held.
+pub(crate) async fn count(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    changes: &[(i64, i64)],
+) -> Result<()> {
+    let (contexts, deltas): (Vec<i64>, Vec<i64>) = changes.iter().copied().unzip();
+    sqlx::query!(
+        "UPDATE okt_repository.contexts c SET concept_count = c.concept_count + n.delta
+           FROM unnest($2::bigint[], $3::bigint[]) AS n (no, delta)
+          WHERE c.repository_id = $1 AND c.no = n.no",
+        repository.uuid(),
+        &contexts,
+        &deltas,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// The numbers of the concepts that these are part of now, by their ids. Those that are not there are not in it.
+pub(crate) async fn roots(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    ids: &[Uuid],
+) -> Result<BTreeMap<Uuid, i64>> {
+    let rows = sqlx::query!(
+        r#"WITH RECURSIVE led AS (
+               SELECT id, no, merged_into FROM okt_repository.concepts WHERE repository_id = $1 AND id = ANY ($2)
+                UNION
+               SELECT l.id, c.no, c.merged_into FROM led l
+                CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                     WHERE o.repository_id = $1 AND o.no = l.merged_into OFFSET 0) AS c)
+           SELECT id AS "id!", no AS "no!" FROM led WHERE merged_into IS NULL"#,
+        repository.uuid(),
+        ids,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.id, row.no)).collect())
+}
+
+/// These concepts and those that were merged into them, each with the one of these that it belongs to.
+pub(crate) async fn members(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    roots: &[i64],
+) -> Result<Vec<(i64, i64)>> {
+    let rows = sqlx::query!(
+        r#"WITH RECURSIVE members AS (
+               SELECT n AS no, n AS root FROM unnest($2::bigint[]) AS n
+                UNION
+               SELECT c.no, m.root FROM members m
+                CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                     WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS c)
+           SELECT no AS "no!", root AS "root!" FROM members"#,
+        repository.uuid(),
+        roots,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.no, row.root)).collect())
 }

@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::words::word;
-use crate::{counters, fact_groups};
+use crate::{concept_relations, counters, fact_groups};
 use okt_pg::Result;
 
 /// A fact as it is compared with others.
@@ -243,6 +243,7 @@ pub async fn merge(
     );
     duplicates.execute(&mut *conn).await?;
     fact_groups::leave(conn, repository, &facts).await?;
+    concept_relations::mark_if_linked(conn, repository, &facts).await?;
     recount(conn, repository, &[facts, into].concat()).await
 }
 
@@ -311,6 +312,7 @@ pub async fn undo(
     sqlx::query_file!("src/sql/undo_merge.sql", repository.uuid(), found.no, by.map(UserId::uuid))
         .execute(&mut *conn)
         .await?;
+    concept_relations::mark(conn, repository, &[found.no, found.into]).await?;
     recount(conn, repository, &[found.no, found.into]).await?;
     let gone = remove_bare(conn, repository, &[found.into]).await?;
     if gone != 0 {
@@ -444,17 +446,22 @@ pub(crate) async fn remove_bare(
     repository: RepositoryId,
     facts: &[i64],
 ) -> Result<i64> {
-    let gone = sqlx::query_scalar!(
+    let gone = sqlx::query!(
         "DELETE FROM okt_repository.facts f
           WHERE f.repository_id = $1 AND f.no = ANY ($2)
             AND NOT EXISTS (SELECT FROM okt_repository.fact_sources l WHERE l.repository_id = $1 AND l.fact_no = f.no)
             AND NOT EXISTS (SELECT FROM okt_repository.facts m WHERE m.repository_id = $1 AND m.merged_into = f.no)
-         RETURNING f.no",
+         RETURNING f.no, f.merged_into",
         repository.uuid(),
         facts,
     );
     let gone = gone.fetch_all(&mut *conn).await?;
+    let canonical: Vec<i64> = gone.iter().filter_map(|row| row.merged_into).collect();
+    let gone: Vec<i64> = gone.into_iter().map(|row| row.no).collect();
     if !gone.is_empty() {
+        // What a duplicate spoke of was counted for its canonical fact, which can't be told from it any more.
+        concept_relations::mark(conn, repository, &canonical).await?;
+        concept_relations::mark_if_linked(conn, repository, &gone).await?;
         sqlx::query_file!("src/sql/forget_facts.sql", repository.uuid(), &gone).execute(&mut *conn).await?;
         fact_groups::leave(conn, repository, &gone).await?;
     }

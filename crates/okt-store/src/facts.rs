@@ -16,8 +16,8 @@ use okt_model::{
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::fact_groups;
 use crate::words::word;
+use crate::{concept_relations, concepts, fact_groups};
 use okt_pg::{Result, planned_anew};
 
 pub use writing::{Made, forget_source, replace};
@@ -135,8 +135,9 @@ pub async fn list(
     let rows = if filter.source.is_some() || !filter.concepts.is_empty() {
         // A name that leads nowhere has no facts.
         let Some((source, concepts)) = links(conn, repository, filter).await? else { return Ok(Vec::new()) };
-        let needed =
-            i64::try_from(concepts.len() + usize::from(source.is_some())).map_err(Error::internal)?;
+        let roots: BTreeSet<i64> = concepts.iter().map(|(_, root)| *root).collect();
+        let needed = i64::try_from(roots.len() + usize::from(source.is_some())).map_err(Error::internal)?;
+        let (members, roots): (Vec<i64>, Vec<i64>) = concepts.into_iter().unzip();
         let count = if by_sources { count } else { count.map(|_| 0) };
         let rows = sqlx::query_file_as!(
             Row,
@@ -149,10 +150,11 @@ pub async fn list(
             limit,
             count,
             source,
-            &concepts,
+            &members,
             needed,
             by_sources,
             filter.grouped,
+            &roots,
         );
         rows.fetch_all(conn).await
     } else if by_sources {
@@ -219,14 +221,23 @@ pub async fn list_concepts(
     facts: &[i64],
 ) -> Result<Vec<FactConcept>> {
     let rows = sqlx::query!(
-        "SELECT c.id, c.canonical_name, x.label
-           FROM okt_repository.concepts c
-           JOIN okt_repository.contexts x ON x.repository_id = c.repository_id AND x.no = c.context_no
-          WHERE c.repository_id = $1
-            AND c.no IN (SELECT l.concept_no FROM okt_repository.fact_concepts l
-                          WHERE l.repository_id = $1 AND l.fact_no = ANY ($2))
-          ORDER BY lower(c.canonical_name), c.no
-          LIMIT 1000",
+        r#"WITH RECURSIVE led AS (
+               SELECT c.id, c.no, c.canonical_name, c.name_key, c.context_no, c.merged_into
+                 FROM okt_repository.concepts c
+                WHERE c.repository_id = $1
+                  AND c.no IN (SELECT l.concept_no FROM okt_repository.fact_concepts l
+                                WHERE l.repository_id = $1 AND l.fact_no = ANY ($2))
+                UNION
+               SELECT c.id, c.no, c.canonical_name, c.name_key, c.context_no, c.merged_into
+                 FROM led l
+                 CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                      WHERE o.repository_id = $1 AND o.no = l.merged_into OFFSET 0) AS c)
+           SELECT c.id AS "id!", c.canonical_name AS "canonical_name!", x.label
+             FROM led c
+             JOIN okt_repository.contexts x ON x.repository_id = $1 AND x.no = c.context_no
+            WHERE c.merged_into IS NULL
+            ORDER BY c.name_key, c.no
+            LIMIT 1000"#,
         repository.uuid(),
         facts,
     )
@@ -314,6 +325,8 @@ pub async fn mark(
     if next == FactStatus::Rejected {
         fact_groups::leave(conn, repository, &[no]).await?;
     }
+    // Only what is there to be seen is counted.
+    concept_relations::mark(conn, repository, &[no]).await?;
     Ok(true)
 }
 
@@ -326,12 +339,12 @@ async fn number(conn: &mut PgConnection, repository: RepositoryId, source: Sourc
     Ok(no.fetch_optional(conn).await?.ok_or(Error::NotFound("source"))?)
 }
 
-/// The numbers of what a filter names; `None` when one of them is not there.
+/// The numbers of what a filter names, concepts with those that were merged into them; `None` when one of them is not there.
 async fn links(
     conn: &mut PgConnection,
     repository: RepositoryId,
     filter: &FactFilter,
-) -> Result<Option<(Option<i64>, Vec<i64>)>> {
+) -> Result<Option<(Option<i64>, Vec<(i64, i64)>)>> {
     let source = match filter.source {
         Some(source) => match number(conn, repository, source).await {
             Err(okt_pg::Error(Error::NotFound(_))) => return Ok(None),
@@ -339,25 +352,18 @@ async fn links(
         },
         None => None,
     };
+    if filter.concepts.is_empty() {
+        return Ok(Some((source, Vec::new())));
+    }
     let ids: BTreeSet<Uuid> = filter.concepts.iter().copied().map(ConceptId::uuid).collect();
     let ids: Vec<Uuid> = ids.into_iter().collect();
-    let concepts = sqlx::query_scalar!(
-        // A concept may be merged into one that is merged later; links are always with the last one.
-        r#"WITH RECURSIVE named AS (
-               SELECT id, no, merged_into FROM okt_repository.concepts WHERE repository_id = $1 AND id = ANY ($2)
-                UNION
-               SELECT n.id, c.no, c.merged_into FROM named n
-                 JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.no = n.merged_into)
-           SELECT no AS "no!" FROM named WHERE merged_into IS NULL"#,
-        repository.uuid(),
-        &ids,
-    );
-    let concepts = concepts.fetch_all(conn).await?;
-    if concepts.len() < ids.len() {
+    let roots = concepts::roots(conn, repository, &ids).await?;
+    if roots.len() < ids.len() {
         return Ok(None);
     }
-    let concepts: BTreeSet<i64> = concepts.into_iter().collect();
-    Ok(Some((source, concepts.into_iter().collect())))
+    let roots: BTreeSet<i64> = roots.into_values().collect();
+    let roots: Vec<i64> = roots.into_iter().collect();
+    Ok(Some((source, concepts::members(conn, repository, &roots).await?)))
 }
 
 pub(crate) struct Row {

@@ -3,6 +3,7 @@
 use okt_model::{ContentHash, Error, Money, RepositoryId, RepositorySettings, Stages};
 use sqlx::PgConnection;
 
+use crate::words::word;
 use okt_pg::Result;
 
 /// What a new repository starts with.
@@ -49,7 +50,8 @@ async fn select(
     }
     let row = sqlx::query!(
         "SELECT s.search, s.resolution, s.auto_contribute, s.registry_id, s.push_level, s.allowed_models,
-                s.accepted_promptset_hashes, s.promptset_hash, s.monthly_micro_usd, s.refinement, s.summarization, s.synthesis, s.image_extraction
+                s.accepted_promptset_hashes, s.promptset_hash, s.monthly_micro_usd, s.refinement, s.summarization, s.synthesis, s.image_extraction,
+                s.unmapped_contexts
            FROM okt_system.repository_settings s
            JOIN okt_system.repositories r ON r.id = s.repository_id AND r.state = 'active'
           WHERE s.repository_id = $1",
@@ -77,6 +79,7 @@ async fn select(
                 synthesis: row.synthesis,
                 image_extraction: row.image_extraction,
             },
+            unmapped_contexts: word("repository_settings.unmapped_contexts", &row.unmapped_contexts)?,
         })
     })
     .transpose()
@@ -93,7 +96,8 @@ pub async fn update(
         "UPDATE okt_system.repository_settings
             SET search = $2, resolution = $3, auto_contribute = $4, registry_id = $5, push_level = $6,
                 allowed_models = $7, accepted_promptset_hashes = $8, monthly_micro_usd = $9, refinement = $10,
-                summarization = $11, synthesis = $12, image_extraction = $13, promptset_hash = $14
+                summarization = $11, synthesis = $12, image_extraction = $13, promptset_hash = $14,
+                unmapped_contexts = $15
           WHERE repository_id = $1",
         repository.uuid(),
         &settings.search,
@@ -109,6 +113,7 @@ pub async fn update(
         settings.stages.synthesis,
         settings.stages.image_extraction,
         settings.promptset_hash.map(|hash| hash.0.to_vec()),
+        settings.unmapped_contexts.as_str(),
     )
     .execute(conn)
     .await?;

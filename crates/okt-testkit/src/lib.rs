@@ -9,6 +9,7 @@ pub mod answers;
 pub mod app;
 pub mod client;
 pub mod cluster;
+pub mod concepts;
 pub mod cpu;
 pub mod db;
 pub mod facts;

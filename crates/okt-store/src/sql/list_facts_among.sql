@@ -6,10 +6,11 @@ WITH among AS (
               JOIN okt_repository.facts m ON m.repository_id = $1 AND m.no = s.fact_no
              WHERE s.repository_id = $1 AND s.source_no = $8
              UNION
-            SELECT unnest(ARRAY[c.fact_no, m.merged_into]), c.concept_no
-              FROM okt_repository.fact_concepts c
-              JOIN okt_repository.facts m ON m.repository_id = $1 AND m.no = c.fact_no
-             WHERE c.repository_id = $1 AND c.concept_no = ANY ($9::bigint[])) AS l
+            -- A concept's links are its own and those of the concepts that were merged into it.
+            SELECT unnest(ARRAY[c.fact_no, m.merged_into]), n.concept_no
+              FROM unnest($9::bigint[], $13::bigint[]) AS n (member, concept_no)
+              JOIN okt_repository.fact_concepts c ON c.repository_id = $1 AND c.concept_no = n.member
+              JOIN okt_repository.facts m ON m.repository_id = $1 AND m.no = c.fact_no) AS l
      WHERE l.fact_no IS NOT NULL
      GROUP BY l.fact_no
     HAVING count(*) = $10)

@@ -7,6 +7,7 @@ mod contexts;
 mod creation;
 mod invitations;
 mod isolation;
+mod isolation_concepts;
 mod isolation_facts;
 mod isolation_sources;
 mod late_movers;

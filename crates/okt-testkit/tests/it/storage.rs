@@ -1,5 +1,7 @@
 //! What lives in PostgreSQL: databases, migrations, row-level security, rows.
 mod answers;
+mod concept_plans;
+mod concepts;
 mod databases;
 mod files;
 mod idempotency;
@@ -7,4 +9,5 @@ mod migrations;
 mod pg;
 mod pool;
 mod references;
+mod relations;
 mod row_level_security;

@@ -2,6 +2,7 @@
 //! worse than its limit. Built and run in release: `cargo xtask bench`.
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 
+mod concepts;
 mod embeddings;
 mod http;
 mod permissions;
@@ -34,6 +35,8 @@ enum Name {
     Pipeline,
     /// The stores of vectors beyond bare calls.
     Vectors,
+    /// Relations and lists of concepts in a large repository.
+    Concepts,
     /// What embedding models make of facts, for people to look at.
     Embeddings,
 }
@@ -54,6 +57,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         Name::Repositories => repositories::run(arguments).await,
         Name::Pipeline => pipeline::run(arguments).await,
         Name::Vectors => vectors::run(arguments).await,
+        Name::Concepts => concepts::run(arguments).await,
         Name::Embeddings => embeddings::run(arguments).await,
     }
 }

@@ -2,11 +2,13 @@ use std::time::Duration;
 
 use http::Method;
 use okt_jobs::CleanupExpired;
-use okt_model::{CleanupRepository, JobId};
+use okt_model::{AliasBy, CleanupRepository, ConceptMergedBy, JobId, NewConceptMerge};
 use okt_queue::jobs;
+use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::outbox::{self, When};
-use okt_store::{Blobs, concepts, counters};
+use okt_store::{Blobs, Connection, concept_merges, concept_relations, counters};
 use okt_testkit::accounts::{api_key_in, count, sql};
+use okt_testkit::concepts::{file_concept, link_facts};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -23,13 +25,12 @@ pub fn rows(id: Uuid) -> String {
 /// Something in every table.
 pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
     let mut tx = fixture.service.api.app.databases().begin(database, id.into()).await.unwrap();
-    let concept = concepts::file(&mut tx, id.into(), "Varroosis", "Disease").await.unwrap();
-    concepts::link(&mut tx, id.into(), concept, &(1..=6_000).collect::<Vec<_>>()).await.unwrap();
     // Beside the three that are planted below.
     counters::add(&mut tx, id.into(), "facts", 5_997).await.unwrap();
     let job = JobId::mint();
     let (source, _) = isolation_sources::plant(&mut tx, id.into(), job, &job.to_string()).await;
-    isolation_facts::plant(&mut tx, id.into(), source).await;
+    let (_, fact, _) = isolation_facts::plant(&mut tx, id.into(), source).await;
+    furnish_concepts(&mut tx, id, fact).await;
     let payload = CleanupRepository { repository: id.into() };
     // Of a kind that nobody here runs for a repository.
     outbox::push(&mut tx, id.into(), JobId::mint(), &payload, When { priority: 0, delay_ms: 3_600_000 })
@@ -45,6 +46,36 @@ pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
     let mut file = blobs(fixture).begin(id.into(), source);
     file.write(b"an original".as_slice().into()).await.unwrap();
     file.finish().await.unwrap();
+}
+
+/// Concepts with aliases, merges and relations, and changes that are not counted yet.
+async fn furnish_concepts(conn: &mut Connection, id: Uuid, fact: i64) {
+    let mut made = Vec::new();
+    for name in ["Varroosis", "Varroatosis", "Nosemosis"] {
+        made.push(file_concept(conn, id.into(), name, "Disease").await.unwrap());
+        link_facts(conn, id.into(), made[made.len() - 1], &[fact]).await.unwrap();
+    }
+    let alias = NewAlias { concept: made[0], text: "Varroa disease".to_owned(), by: AliasBy::Model };
+    concept_aliases::insert(conn, id.into(), &[alias]).await.unwrap();
+    let merge = NewConceptMerge {
+        concept: made[1],
+        into: made[0],
+        by: ConceptMergedBy::Judge,
+        job: Some(JobId::mint()),
+        person: None,
+        reason: None,
+    };
+    concept_merges::insert(conn, id.into(), &merge).await.unwrap();
+    concept_relations::fold(conn, id.into(), 100).await.unwrap();
+    // More than are removed at once.
+    let many = "WITH links AS (
+             INSERT INTO okt_repository.fact_concepts (repository_id, concept_no, fact_no)
+             SELECT repository_id, no, n FROM okt_repository.concepts, generate_series(1, 6000) AS n
+              WHERE repository_id = $1 AND id = $2
+             ON CONFLICT DO NOTHING
+             RETURNING repository_id, fact_no)
+         INSERT INTO okt_repository.relation_changes (repository_id, fact_no) SELECT repository_id, fact_no FROM links";
+    sqlx::query(many).bind(id).bind(made[0].uuid()).execute(conn).await.unwrap();
 }
 
 fn blobs(fixture: &TwoDatabases) -> Blobs {

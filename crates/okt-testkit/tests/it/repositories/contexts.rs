@@ -1,6 +1,6 @@
 use http::Method;
-use okt_store::concepts;
 use okt_testkit::client::Answer;
+use okt_testkit::concepts::file_concept;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ async fn put(fixture: &TwoDatabases, id: Uuid, label: &str, body: &Value) -> Ans
 async fn file(fixture: &TwoDatabases, id: Uuid, name: &str, context: &str) {
     let databases = fixture.service.api.app.databases();
     let mut tx = databases.begin("default", id.into()).await.unwrap();
-    concepts::file(&mut tx, id.into(), name, context).await.unwrap();
+    file_concept(&mut tx, id.into(), name, context).await.unwrap();
     tx.commit().await.unwrap();
 }
 

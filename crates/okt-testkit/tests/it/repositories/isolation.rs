@@ -10,22 +10,21 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use okt_model::{
-    AuditId, ConceptId, FactId, ImageId, JobId, MigrateContext, NewAuditEntry, Payload as _, RepositoryId,
-    SourceId,
+    AuditId, FactId, ImageId, JobId, MigrateContext, NewAuditEntry, Payload as _, RepositoryId, SourceId,
 };
 use okt_pg::Result;
 use okt_store::contexts::NewContext;
 use okt_store::outbox::{self, When};
-use okt_store::{Connection, audit_outbox, concepts, contexts, counters};
+use okt_store::{Connection, audit_outbox, contexts, counters};
 use okt_testkit::db::run;
 
 use crate::repositories::two_databases::TwoDatabases;
-use crate::repositories::{isolation_facts, isolation_sources};
+use crate::repositories::{isolation_concepts, isolation_facts, isolation_sources};
 
 /// What the other tenant has, by the names under which one could ask for it.
 #[derive(Clone, Copy)]
 pub(crate) struct Theirs {
-    pub concept: ConceptId,
+    pub concepts: isolation_concepts::Concepts,
     pub fact: FactId,
     pub fact_no: i64,
     /// A duplicate of the fact.
@@ -34,8 +33,8 @@ pub(crate) struct Theirs {
     pub source: SourceId,
     pub image: ImageId,
     /// Two of their contexts.
-    context: i64,
-    target: i64,
+    pub context: i64,
+    pub target: i64,
 }
 
 /// Calls a function for a repository with the other tenant's ids; says whether anything was found or changed.
@@ -60,21 +59,6 @@ const CALLS: &[(&str, Call)] = &[
         Box::pin(async move {
             audit_outbox::insert(conn, repository, &entry).await?;
             Ok(false)
-        })
-    }),
-    ("concepts::file", |conn, repository, _| {
-        Box::pin(async move { Ok(concepts::file(conn, repository, "Varroosis", "Plague").await.is_ok()) })
-    }),
-    ("concepts::find", |conn, repository, _| {
-        Box::pin(async move { Ok(concepts::find(conn, repository, "Varroosis", "Plague").await?.is_some()) })
-    }),
-    ("concepts::link", |conn, repository, theirs| {
-        Box::pin(async move { Ok(concepts::link(conn, repository, theirs.concept, &[77]).await.is_ok()) })
-    }),
-    ("concepts::empty", |conn, repository, theirs| {
-        Box::pin(async move {
-            let emptied = concepts::empty(conn, repository, theirs.context, theirs.target, 10).await;
-            Ok(emptied.is_ok_and(|emptied| emptied != concepts::Emptied::default()))
         })
     }),
     ("contexts::insert", |conn, repository, _| {
@@ -218,7 +202,11 @@ const BEGIN_THEIR_OWN: &[&str] = &[
 ];
 
 fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
-    CALLS.iter().chain(isolation_sources::CALLS).chain(isolation_facts::CALLS)
+    CALLS
+        .iter()
+        .chain(isolation_concepts::CALLS)
+        .chain(isolation_sources::CALLS)
+        .chain(isolation_facts::CALLS)
 }
 
 async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs) {
@@ -231,15 +219,13 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
         ontology_class: None,
     };
     contexts::insert(&mut tx, one, &["Plague", "Pest", "A", "B", "C", "D", "E"].map(context)).await.unwrap();
-    let concept = concepts::file(&mut tx, one, "Varroosis", "Plague").await.unwrap();
-    concepts::link(&mut tx, one, concept, &[1, 2, 3]).await.unwrap();
     counters::add(&mut tx, one, "secrets", 3).await.unwrap();
     let job = JobId::mint();
     let payload = MigrateContext { source: 1, target: 2 };
     outbox::push_after(&mut tx, one, job, &payload, When::default(), Some(job)).await.unwrap();
     let (source, image) = isolation_sources::plant(&mut tx, one, job, isolation_sources::THEIRS).await;
     let (fact, fact_no, duplicate) = isolation_facts::plant(&mut tx, one, source).await;
-    concepts::link(&mut tx, one, concept, &[fact_no]).await.unwrap();
+    let concepts = isolation_concepts::plant(&mut tx, one, fact_no).await;
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();
@@ -249,7 +235,17 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     (
         one,
         two,
-        Theirs { concept, fact, fact_no, duplicate, job, source, image, context: held.no, target: target.no },
+        Theirs {
+            concepts,
+            fact,
+            fact_no,
+            duplicate,
+            job,
+            source,
+            image,
+            context: held.no,
+            target: target.no,
+        },
     )
 }
 

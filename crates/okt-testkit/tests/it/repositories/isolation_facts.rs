@@ -111,7 +111,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             let filters = [
                 FactFilter::default(),
                 FactFilter { source: Some(theirs.source), ..FactFilter::default() },
-                FactFilter { concepts: vec![theirs.concept], ..FactFilter::default() },
+                FactFilter { concepts: vec![theirs.concepts.id], ..FactFilter::default() },
             ];
             for filter in filters {
                 for by_sources in [false, true] {
@@ -129,13 +129,8 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("facts::list_concepts", |conn, repository, theirs| {
         Box::pin(async move {
-            // Whatever the numbers of facts are, the concept has links to the first three.
-            let mut found = false;
-            for no in [1, 2, 3] {
-                let rows = facts::list_concepts(conn, repository, &[no]).await?;
-                found |= rows.iter().any(|row| row.id == theirs.concept);
-            }
-            Ok(found)
+            let rows = facts::list_concepts(conn, repository, &[theirs.fact_no]).await?;
+            Ok(rows.iter().any(|row| row.id == theirs.concepts.id))
         })
     }),
     ("facts::list_resting", |conn, repository, theirs| {

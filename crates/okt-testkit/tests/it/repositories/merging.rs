@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use okt_model::{ConceptId, FactFilter, JobId, MigrateContext, RepositoryId};
 use okt_store::outbox::{self, When};
 use okt_store::{Databases, concepts, contexts, facts};
+use okt_testkit::concepts::{file_concept, link_facts};
 use okt_testkit::db::run;
 use okt_testkit::wait::eventually;
 use uuid::Uuid;
@@ -28,10 +29,10 @@ async fn fill(fixture: &TwoDatabases, id: RepositoryId) -> (i64, i64, Said) {
         &format!(
             "INSERT INTO okt_repository.contexts (repository_id, no, label, description, concept_count)
              VALUES ('{id}', 1000001, 'Old', '', {CONCEPTS}), ('{id}', 1000002, 'New', '', {CONCEPTS} / 2);
-             INSERT INTO okt_repository.concepts (repository_id, id, no, canonical_name, context_no)
-             SELECT '{id}'::uuid, gen_random_uuid(), n, 'Concept ' || n, 1000001 FROM generate_series(1, {CONCEPTS}) AS n
+             INSERT INTO okt_repository.concepts (repository_id, id, no, canonical_name, name_key, context_no)
+             SELECT '{id}'::uuid, gen_random_uuid(), n, 'Concept ' || n, 'concept ' || n, 1000001 FROM generate_series(1, {CONCEPTS}) AS n
              UNION ALL
-             SELECT '{id}', gen_random_uuid(), {CONCEPTS} + n, 'concept ' || n, 1000002
+             SELECT '{id}', gen_random_uuid(), {CONCEPTS} + n, 'concept ' || n, 'concept ' || n, 1000002
                FROM generate_series(1, {CONCEPTS} / 2) AS n;
              SELECT setval('okt_repository.concepts_no_seq', 10000000);
              INSERT INTO okt_repository.counters VALUES ('{id}', 'concepts', {CONCEPTS} * 3 / 2);
@@ -71,14 +72,18 @@ async fn write(
             let mut tx = databases.begin("default", id).await?;
             let (name, concept) = match fact % 4 {
                 // By a name that is there already, by a new one, and by ids that may be out of date.
-                0 => (known[at].0.clone(), concepts::file(&mut tx, id, &known[at].0, "old").await?),
+                0 => (known[at].0.clone(), file_concept(&mut tx, id, &known[at].0, "old").await?),
                 1 => {
                     let name = format!("novelty {fact}");
-                    (name.clone(), concepts::file(&mut tx, id, &name, "OLD").await?)
+                    (name.clone(), file_concept(&mut tx, id, &name, "OLD").await?)
                 }
                 _ => known[at].clone(),
             };
-            concepts::link(&mut tx, id, concept, &[fact]).await?;
+            let said = "INSERT INTO okt_repository.facts
+                               (repository_id, id, no, text, content_hash, kind, model, status, source_count)
+                        VALUES ($1, gen_random_uuid(), $2, 'Said.', sha256($2::text::bytea), 'text', 'model', 'stable', 1)";
+            sqlx::query(said).bind(id.uuid()).bind(fact).execute(&mut *tx).await.map_err(okt_pg::Error::from)?;
+            link_facts(&mut tx, id, concept, &[fact]).await?;
             tx.commit().await?;
             Ok(name)
         }
@@ -91,13 +96,15 @@ async fn write(
     }
 }
 
-/// Every link is with a concept of its name in the other context, and what is counted is there.
+/// Every link is with a concept of its name in the other context, or with one that was merged into that, and what is counted is there.
 async fn check(fixture: &TwoDatabases, id: RepositoryId, said: &Said) {
     let mut conn = fixture.service.database.connect().await;
     let links: Vec<(String, i64)> = sqlx::query_as(
-        "SELECT lower(c.canonical_name), l.fact_no
+        "SELECT c.name_key, l.fact_no
            FROM okt_repository.fact_concepts l
-           JOIN okt_repository.concepts c ON c.repository_id = l.repository_id AND c.no = l.concept_no
+           JOIN okt_repository.concepts m ON m.repository_id = l.repository_id AND m.no = l.concept_no
+           JOIN okt_repository.concepts c
+             ON c.repository_id = l.repository_id AND c.no = coalesce(m.merged_into, m.no)
           WHERE l.repository_id = $1 AND c.merged_into IS NULL AND c.context_no = 1000002",
     )
     .bind(id.uuid())
@@ -199,10 +206,10 @@ async fn facts_are_found_by_a_concept_that_was_merged_twice() {
     let mut tx = fixture.service.api.app.databases().begin("default", id).await.unwrap();
     let mut known = Vec::new();
     for context in ["First", "Second", "Third"] {
-        known.push(concepts::file(&mut tx, id, "Honey bee", context).await.unwrap());
+        known.push(file_concept(&mut tx, id, "Honey bee", context).await.unwrap());
     }
     let all = facts::list(&mut tx, id, &FactFilter::default(), false, None, 10).await.unwrap();
-    concepts::link(&mut tx, id, known[0], &[all[0].no]).await.unwrap();
+    link_facts(&mut tx, id, known[0], &[all[0].no]).await.unwrap();
     for (source, target) in [(1_000_001, 1_000_002), (1_000_002, 1_000_003)] {
         assert_eq!(concepts::empty(&mut tx, id, source, target, 10).await.unwrap().merged, 1);
     }

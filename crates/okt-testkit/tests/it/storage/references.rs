@@ -1,19 +1,30 @@
 //! `okt_repository` has no foreign keys: what deletes a row deletes what refers to it. Here somebody looks.
 
-use okt_model::{ContentHash, Difference, FactStatus, JobId, NewFact, RepositoryId, SourceId};
+use okt_model::{
+    AliasBy, ConceptMergedBy, ContentHash, Difference, FactStatus, JobId, NewConceptMerge, NewFact,
+    RepositoryId, SourceId,
+};
+use okt_store::concept_aliases::{self, NewAlias};
+use okt_store::concept_relations::{self, Folded};
 use okt_store::concepts::{self, Emptied};
 use okt_store::contexts::{self, NewContext};
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::{self, Merge};
 use okt_store::write_fence::{self, Closed};
-use okt_store::{Databases, Purpose, moves, sources};
+use okt_store::{Databases, Purpose, concept_merges, moves, sources};
+use okt_testkit::concepts::{file_concept, link_facts};
 use okt_testkit::db::TestDatabase;
 use okt_testkit::facts::{insert_source, new_fact, replace_facts};
 use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 16] = [
+const REFERENCES: [(&str, &str, &str, &str); 22] = [
+    ("concept_aliases", "concept_no", "concepts", "no"),
+    ("concept_merges", "concept_no", "concepts", "no"),
+    ("concept_merges", "into_no", "concepts", "no"),
+    ("concept_relations", "concept_no", "concepts", "no"),
+    ("concept_relations", "other_no", "concepts", "no"),
     ("concepts", "context_no", "contexts", "no"),
     ("concepts", "merged_into", "concepts", "no"),
     ("contexts", "merging_into", "contexts", "no"),
@@ -28,15 +39,18 @@ const REFERENCES: [(&str, &str, &str, &str); 16] = [
     ("fact_sources", "source_no", "sources", "no"),
     ("facts", "merged_into", "facts", "no"),
     ("model_answers", "subject_id", "sources", "id"),
+    // Once the log is folded.
+    ("relation_facts", "fact_no", "facts", "no"),
     ("source_images", "source_id", "sources", "id"),
     ("source_texts", "source_id", "sources", "id"),
 ];
 
 /// What looks like a reference and names something of another database, or something that may be gone.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 12] = [
     ("audit_outbox", "actor_id"),
     ("audit_outbox", "credential_id"),
     ("audit_outbox", "request_id"),
+    ("concept_merges", "job_id"),
     ("fact_merges", "job_id"),
     ("fact_sources", "chunk_no"),
     ("model_answers", "call_id"),
@@ -44,6 +58,8 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ("outbox", "job_id"),
     // A job whose subject is gone has nothing to do.
     ("outbox", "subject_id"),
+    // What became of a fact is found out when it is counted.
+    ("relation_changes", "fact_no"),
     ("sources", "job_id"),
 ];
 
@@ -56,11 +72,8 @@ async fn count(conn: &mut PgConnection, table: &str, condition: &str) -> i64 {
 async fn dangling(conn: &mut PgConnection) -> Vec<String> {
     let mut found = Vec::new();
     for (child, column, parent, key) in REFERENCES {
-        // One that was merged away keeps the context that it had, which may be gone: whoever comes by it is led on.
-        let live =
-            if (child, column) == ("concepts", "context_no") { "c.merged_into IS NULL" } else { "true" };
         let missing = format!(
-            "c.{column} IS NOT NULL AND {live} AND NOT EXISTS (SELECT FROM okt_repository.{parent} p
+            "c.{column} IS NOT NULL AND NOT EXISTS (SELECT FROM okt_repository.{parent} p
                  WHERE p.repository_id = c.repository_id AND p.{key} = c.{column})"
         );
         let count = count(conn, child, &missing).await;
@@ -104,6 +117,8 @@ async fn nothing_refers_to_what_was_deleted() {
     let (one, other) = (RepositoryId::mint(), RepositoryId::mint());
     let sources_of_one = fill(&databases, &mut watcher, one).await;
     let sources_of_other = fill(&databases, &mut watcher, other).await;
+    fold(&databases, one).await;
+    fold(&databases, other).await;
     for (child, column, ..) in REFERENCES {
         let there = count(&mut watcher, child, &format!("c.{column} IS NOT NULL")).await;
         assert!(there > 0, "{child}.{column} is not tried");
@@ -111,22 +126,33 @@ async fn nothing_refers_to_what_was_deleted() {
     assert_eq!(dangling(&mut watcher).await, [""; 0]);
 
     merge_contexts(&databases, one).await;
+    fold(&databases, one).await;
     assert_eq!(dangling(&mut watcher).await, [""; 0], "after a context became a part of another one");
 
     // Facts that no source makes any more: one with duplicates, and a duplicate.
     replace_facts(&databases, one, sources_of_one[0], &[fact("f3")], FactStatus::New).await;
+    fold(&databases, one).await;
     assert_eq!(dangling(&mut watcher).await, [""; 0], "after facts were replaced");
 
     for source in sources_of_one {
         let mut tx = databases.begin("default", one).await.unwrap();
         assert!(sources::delete(&mut tx, one, source).await.unwrap());
         tx.commit().await.unwrap();
+        fold(&databases, one).await;
         assert_eq!(dangling(&mut watcher).await, [""; 0], "after a source was deleted");
     }
     let left = format!("c.repository_id = '{one}'");
-    for table in
-        ["facts", "fact_sources", "fact_concepts", "fact_merges", "fact_contradictions", "model_answers"]
-    {
+    for table in [
+        "facts",
+        "fact_sources",
+        "fact_concepts",
+        "fact_merges",
+        "fact_contradictions",
+        "model_answers",
+        "relation_changes",
+        "relation_facts",
+        "concept_relations",
+    ] {
         assert_eq!(count(&mut watcher, table, &left).await, 0, "{table}");
     }
 
@@ -188,17 +214,24 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
     };
     contexts::insert(&mut tx, repository, &[context("old"), context("new")]).await.unwrap();
     for (name, label) in [("bees", "old"), ("bees", "new"), ("hives", "old")] {
-        let concept = concepts::file(&mut tx, repository, name, label).await.unwrap();
+        let concept = file_concept(&mut tx, repository, name, label).await.unwrap();
         let facts: Vec<i64> = numbers.iter().map(|(no, _)| *no).collect();
-        concepts::link(&mut tx, repository, concept, &facts).await.unwrap();
+        link_facts(&mut tx, repository, concept, &facts).await.unwrap();
+        let alias = NewAlias { concept, text: format!("{name} and the like"), by: AliasBy::Builtin };
+        concept_aliases::insert(&mut tx, repository, &[alias]).await.unwrap();
     }
+    let merge = NewConceptMerge {
+        concept: file_concept(&mut tx, repository, "apiaries", "old").await.unwrap(),
+        into: file_concept(&mut tx, repository, "hives", "old").await.unwrap(),
+        by: ConceptMergedBy::Judge,
+        job: Some(JobId::mint()),
+        person: None,
+        reason: None,
+    };
+    concept_merges::insert(&mut tx, repository, &merge).await.unwrap().unwrap();
     tx.commit().await.unwrap();
-    // One that was merged away a while ago, and a context that is about to be.
-    let merged = "WITH merged AS (
-             INSERT INTO okt_repository.concepts (repository_id, id, canonical_name, context_no, merged_into)
-             SELECT repository_id, gen_random_uuid(), 'apiaries', context_no, no FROM okt_repository.concepts
-              WHERE repository_id = $1 AND canonical_name = 'hives')
-         UPDATE okt_repository.contexts c SET merging_into = t.no FROM okt_repository.contexts t
+    // A context that is about to be merged.
+    let merged = "UPDATE okt_repository.contexts c SET merging_into = t.no FROM okt_repository.contexts t
           WHERE c.repository_id = $1 AND c.label = 'old' AND t.repository_id = $1 AND t.label = 'new'";
     sqlx::query(merged).bind(repository.uuid()).execute(watcher).await.unwrap();
     made.try_into().unwrap()
@@ -218,6 +251,12 @@ async fn plant(watcher: &mut PgConnection, repository: RepositoryId, source: Sou
          INSERT INTO okt_repository.source_images (repository_id, source_id, id, kind, position)
          VALUES ($1, $2, gen_random_uuid(), 'inline', 0) RETURNING id";
     sqlx::query_scalar(planted).bind(repository.uuid()).bind(source.uuid()).fetch_one(watcher).await.unwrap()
+}
+
+async fn fold(databases: &Databases, repository: RepositoryId) {
+    let mut tx = databases.begin("default", repository).await.unwrap();
+    while concept_relations::fold(&mut tx, repository, 2).await.unwrap() != Folded::default() {}
+    tx.commit().await.unwrap();
 }
 
 /// As the job does it.

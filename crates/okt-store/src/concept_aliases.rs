@@ -1,0 +1,111 @@
+//! Rows of `okt_repository.concept_aliases`: other names of concepts. Those of a concept that was merged stay with it, and are
+//! read as the other's.
+
+use okt_model::{Alias, AliasBy, ConceptId, Error, RepositoryId, name_key};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::words::word;
+use okt_pg::Result;
+
+/// A name that a concept has beside its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewAlias {
+    pub concept: ConceptId,
+    pub text: String,
+    pub by: AliasBy,
+}
+
+/// Gives concepts other names; returns how many are new. One that is there stays as it is, but for who said so if that is a
+/// person now.
+#[tracing::instrument(level = "debug", name = "db.concept_aliases.insert", skip_all)]
+pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, aliases: &[NewAlias]) -> Result<u64> {
+    let mut rows = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for alias in aliases {
+        let key = name_key(&alias.text);
+        if !key.is_empty() {
+            rows.0.push(alias.concept.uuid());
+            rows.1.push(key);
+            rows.2.push(alias.text.clone());
+            rows.3.push(alias.by.as_str().to_owned());
+        }
+    }
+    let inserted = sqlx::query_file_scalar!(
+        "src/sql/insert_aliases.sql",
+        repository.uuid(),
+        &rows.0 as &[Uuid],
+        &rows.1,
+        &rows.2,
+        &rows.3,
+    );
+    Ok(u64::try_from(inserted.fetch_one(conn).await?).map_err(Error::internal)?)
+}
+
+/// Takes a name away from a concept and from those that were merged into it; false if none has it.
+#[tracing::instrument(level = "debug", name = "db.concept_aliases.delete", skip_all)]
+pub async fn delete(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: i64,
+    text: &str,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "WITH RECURSIVE members AS (
+             SELECT $2::bigint AS no
+              UNION
+             SELECT c.no FROM members m
+              CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                   WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS c)
+         DELETE FROM okt_repository.concept_aliases a
+          USING members m
+          WHERE a.repository_id = $1 AND a.concept_no = m.no AND a.alias_key = $3",
+        repository.uuid(),
+        concept,
+        name_key(text),
+    );
+    Ok(done.execute(conn).await?.rows_affected() > 0)
+}
+
+/// The other names of a concept, which is given by its number: its aliases, and the names and aliases of those that were merged
+/// into it, in the order of letters.
+#[tracing::instrument(level = "debug", name = "db.concept_aliases.list", skip_all)]
+pub async fn list(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: i64,
+    limit: i64,
+) -> Result<Vec<Alias>> {
+    let rows = sqlx::query_file!("src/sql/list_aliases.sql", repository.uuid(), concept, limit);
+    let rows = rows.fetch_all(conn).await?.into_iter().map(|row| {
+        let by = row.added_by.map(|by| word("concept_aliases.added_by", &by)).transpose()?;
+        Ok(Alias { text: row.alias, by })
+    });
+    rows.collect()
+}
+
+/// The concepts that have any of these names as an alias, themselves or through those that were merged into them, in any
+/// context: the name as it is compared, and the concept.
+#[tracing::instrument(level = "debug", name = "db.concept_aliases.find", skip_all)]
+pub async fn find(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    names: &[&str],
+) -> Result<Vec<(String, ConceptId)>> {
+    let keys: Vec<String> = names.iter().map(|name| name_key(name)).collect();
+    let rows = sqlx::query!(
+        r#"WITH RECURSIVE led AS (
+               SELECT a.alias_key, c.no, c.id, c.merged_into
+                 FROM okt_repository.concept_aliases a
+                 JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.no = a.concept_no
+                WHERE a.repository_id = $1 AND a.alias_key = ANY ($2)
+                UNION
+               SELECT l.alias_key, c.no, c.id, c.merged_into FROM led l
+                CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                     WHERE o.repository_id = $1 AND o.no = l.merged_into OFFSET 0) AS c)
+           SELECT alias_key AS "alias_key!", id AS "id!" FROM led WHERE merged_into IS NULL ORDER BY 1, no"#,
+        repository.uuid(),
+        &keys,
+    );
+    let rows = rows.fetch_all(conn).await?;
+    Ok(rows.into_iter().map(|row| (row.alias_key, row.id.into())).collect())
+}

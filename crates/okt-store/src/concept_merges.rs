@@ -1,0 +1,160 @@
+//! Rows of `okt_repository.concept_merges`: the journal of concepts that were found to be one thing.
+//!
+//! A merge sets `concepts.merged_into` and nothing else: links, aliases and what was merged before stay where they are, and
+//! are read through the tree. So merges come apart in any order. Whoever changes the tree holds the contexts of the concepts
+//! first, as everybody does who files, then the concepts in the order of their numbers.
+
+use okt_model::{ConceptId, Error, JobId, NewConceptMerge, RepositoryId, UserId};
+use sqlx::PgConnection;
+
+use crate::concepts::{COUNTER, Held, check_name, count, hold, roots};
+use crate::{concept_relations, counters};
+use okt_pg::Result;
+
+/// Merges a concept, or the one that it is part of, into another; returns the number of the entry in the journal. `None` if one
+/// of them is not there or both are one already.
+#[tracing::instrument(level = "debug", name = "db.concept_merges.insert", skip_all)]
+pub async fn insert(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    merge: &NewConceptMerge,
+) -> Result<Option<i64>> {
+    let ids = [merge.concept.uuid(), merge.into.uuid()];
+    // Once more where one of them was merged, or changed its context, before we held it.
+    for _ in 0..5 {
+        let roots = roots(conn, repository, &ids).await?;
+        let (Some(&concept), Some(&into)) = (roots.get(&ids[0]), roots.get(&ids[1])) else {
+            return Ok(None);
+        };
+        if concept == into {
+            return Ok(None);
+        }
+        let Some(held) = hold(conn, repository, &[concept, into], None).await? else { continue };
+        if held.iter().any(|held| held.merged_into.is_some()) {
+            continue;
+        }
+        sqlx::query!(
+            "UPDATE okt_repository.concepts SET merged_into = $3 WHERE repository_id = $1 AND no = $2",
+            repository.uuid(),
+            concept,
+            into,
+        )
+        .execute(&mut *conn)
+        .await?;
+        let no = sqlx::query_scalar!(
+            "INSERT INTO okt_repository.concept_merges
+                    (repository_id, concept_no, into_no, merged_by, job_id, person, reason)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)
+             RETURNING no",
+            repository.uuid(),
+            concept,
+            into,
+            merge.by.as_str(),
+            merge.job.map(JobId::uuid),
+            merge.person.map(UserId::uuid),
+            merge.reason,
+        );
+        let no = no.fetch_one(&mut *conn).await?;
+        recount(conn, repository, &held, concept, -1).await?;
+        return Ok(Some(no));
+    }
+    Err(Error::Overloaded("the same concepts are just being merged").into())
+}
+
+/// Undoes a merge of the journal: the concept is there again, with what was merged into it. `None` if there is no such merge in
+/// force.
+///
+/// # Errors
+///
+/// [`Error::AlreadyExists`] if another concept has its name in its context by now, [`Error::NotFound`] if its context is gone.
+#[tracing::instrument(level = "debug", name = "db.concept_merges.undo", skip_all)]
+pub async fn undo(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    merge: i64,
+    by: Option<UserId>,
+) -> Result<Option<ConceptId>> {
+    for _ in 0..5 {
+        let found = sqlx::query_scalar!(
+            "SELECT concept_no FROM okt_repository.concept_merges
+              WHERE repository_id = $1 AND no = $2 AND undone_at IS NULL",
+            repository.uuid(),
+            merge,
+        );
+        let Some(concept) = found.fetch_optional(&mut *conn).await? else { return Ok(None) };
+        let Some(held) = hold(conn, repository, &[concept], None).await? else { continue };
+        let undone = sqlx::query!(
+            "UPDATE okt_repository.concept_merges SET undone_at = clock_timestamp(), undone_by = $3
+              WHERE repository_id = $1 AND no = $2 AND undone_at IS NULL",
+            repository.uuid(),
+            merge,
+            by.map(UserId::uuid),
+        );
+        if undone.execute(&mut *conn).await?.rows_affected() == 0 {
+            return Ok(None);
+        }
+        // Nobody files in its context before the end of the transaction.
+        if let Some(held) = held.first() {
+            check_name(conn, repository, &held.name_key, held.context_no).await?;
+        }
+        let id = sqlx::query_scalar!(
+            "UPDATE okt_repository.concepts SET merged_into = NULL WHERE repository_id = $1 AND no = $2 RETURNING id",
+            repository.uuid(),
+            concept,
+        );
+        let id = id.fetch_one(&mut *conn).await?;
+        recount(conn, repository, &held, concept, 1).await?;
+        return Ok(Some(id.into()));
+    }
+    Err(Error::Overloaded("the same concept is just being changed").into())
+}
+
+/// The merge in force by which a concept, given by its own id, was merged.
+#[tracing::instrument(level = "debug", name = "db.concept_merges.find", skip_all, fields(concept.id = %concept))]
+pub async fn find(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: ConceptId,
+) -> Result<Option<i64>> {
+    let no = sqlx::query_scalar!(
+        "SELECT m.no FROM okt_repository.concepts c
+           JOIN okt_repository.concept_merges m
+             ON m.repository_id = c.repository_id AND m.concept_no = c.no AND m.undone_at IS NULL
+          WHERE c.repository_id = $1 AND c.id = $2",
+        repository.uuid(),
+        concept.uuid(),
+    );
+    Ok(no.fetch_optional(conn).await?)
+}
+
+/// Merges that somebody undid among these concepts, which are given by their numbers: what was merged, and into what. No job
+/// makes them again.
+#[tracing::instrument(level = "debug", name = "db.concept_merges.list_undone", skip_all)]
+pub async fn list_undone(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concepts: &[i64],
+) -> Result<Vec<(i64, i64)>> {
+    let rows = sqlx::query!(
+        "SELECT DISTINCT concept_no, into_no FROM okt_repository.concept_merges
+          WHERE repository_id = $1 AND into_no = ANY ($2) AND concept_no = ANY ($2) AND undone_by IS NOT NULL",
+        repository.uuid(),
+        concepts,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.concept_no, row.into_no)).collect())
+}
+
+/// A concept came or went, and its facts are read otherwise now.
+async fn recount(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    held: &[Held],
+    concept: i64,
+    delta: i64,
+) -> Result<()> {
+    let context = held.iter().find(|held| held.no == concept).map(|held| held.context_no);
+    count(conn, repository, &[(context.unwrap_or_default(), delta)]).await?;
+    concept_relations::mark_concepts(conn, repository, &[concept]).await?;
+    counters::add(conn, repository, COUNTER, delta).await?;
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! Concepts by their names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use okt_model::{ConceptId, Error, NewConcept, RepositoryId, name_key};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{COUNTER, count};
+use crate::counters;
+use okt_pg::Result;
+
+/// The concepts of these names in their contexts, in this order; made where [`find`] finds none. In a context that is becoming
+/// a part of another one, a new concept is that other one's.
+#[tracing::instrument(level = "debug", name = "db.concepts.file", skip_all)]
+pub async fn file(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concepts: &[NewConcept],
+) -> Result<Vec<ConceptId>> {
+    // Once more where somebody else made one of them, or a context began to merge, between two looks.
+    for _ in 0..3 {
+        let names: Vec<(&str, &str)> =
+            concepts.iter().map(|new| (new.name.as_str(), new.context.as_str())).collect();
+        let found = find(conn, repository, &names).await?;
+        if let Some(all) = found.iter().copied().collect() {
+            return Ok(all);
+        }
+        let missing = concepts.iter().zip(&found).filter(|(_, found)| found.is_none());
+        let missing: Vec<&NewConcept> = missing.map(|(new, _)| new).collect();
+        insert(conn, repository, &missing).await?;
+    }
+    Err(Error::Overloaded("the context is being changed; try again in a moment").into())
+}
+
+/// The concepts of these names in the contexts of these labels, or in those that they are becoming parts of: by their names,
+/// by the names of concepts that were merged into them, or by their aliases. Of several the one with the most facts.
+#[tracing::instrument(level = "debug", name = "db.concepts.find", skip_all)]
+pub async fn find(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    names: &[(&str, &str)],
+) -> Result<Vec<Option<ConceptId>>> {
+    let (keys, labels): (Vec<String>, Vec<String>) =
+        names.iter().map(|(name, context)| (name_key(name), (*context).to_owned())).unzip();
+    let rows = sqlx::query_file!("src/sql/find_concepts.sql", repository.uuid(), &keys, &labels);
+    let mut found = vec![None; names.len()];
+    for row in rows.fetch_all(conn).await? {
+        let at = usize::try_from(row.at - 1).map_err(Error::internal)?;
+        if let Some(place) = found.get_mut(at) {
+            *place = Some(row.id.into());
+        }
+    }
+    Ok(found)
+}
+
+async fn insert(conn: &mut PgConnection, repository: RepositoryId, concepts: &[&NewConcept]) -> Result<()> {
+    let labels: BTreeSet<&str> = concepts.iter().map(|new| new.context.as_str()).collect();
+    let labels: Vec<String> = labels.into_iter().map(str::to_owned).collect();
+    let numbers = sqlx::query!(
+        r#"SELECT n.label AS "label!", CASE WHEN c.merging_into IS NULL THEN c.no ELSE c.merging_into END AS "no!"
+             FROM unnest($2::text[]) AS n (label)
+             JOIN okt_repository.contexts c ON c.repository_id = $1 AND lower(c.label) = lower(n.label)"#,
+        repository.uuid(),
+        &labels,
+    );
+    let numbers: BTreeMap<String, i64> =
+        numbers.fetch_all(&mut *conn).await?.into_iter().map(|row| (row.label, row.no)).collect();
+    if numbers.len() < labels.len() {
+        return Err(Error::NotFound("context").into());
+    }
+    let open = hold(conn, repository, numbers.values().copied().collect()).await?;
+    let mut new = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut seen = BTreeSet::new();
+    for concept in concepts {
+        let Some(context) = numbers.get(&concept.context).filter(|no| open.contains(no)) else { continue };
+        let key = name_key(&concept.name);
+        if key.is_empty() {
+            return Err(Error::invalid("name", "must have a visible character").into());
+        }
+        // Two spellings of one name in one batch: the first one stays.
+        if seen.insert((key.clone(), *context)) {
+            new.0.push(ConceptId::mint().uuid());
+            new.1.push(concept.name.clone());
+            new.2.push(key);
+            new.3.push(*context);
+            new.4.push(concept.description.clone());
+            new.5.push(concept.unmapped_label.clone());
+        }
+    }
+    let made = sqlx::query_scalar!(
+        "INSERT INTO okt_repository.concepts
+                (repository_id, id, canonical_name, name_key, context_no, description, unmapped_label)
+         SELECT $1, n.id, n.name, n.key, n.context_no, n.description, n.unmapped_label
+           FROM unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[])
+                AS n (id, name, key, context_no, description, unmapped_label)
+         ON CONFLICT (repository_id, name_key, context_no) WHERE merged_into IS NULL DO NOTHING
+         RETURNING context_no",
+        repository.uuid(),
+        &new.0 as &[Uuid],
+        &new.1,
+        &new.2,
+        &new.3,
+        &new.4 as &[Option<String>],
+        &new.5 as &[Option<String>],
+    );
+    let made = made.fetch_all(&mut *conn).await?;
+    if made.is_empty() {
+        return Ok(());
+    }
+    let mut counts: BTreeMap<i64, i64> = BTreeMap::new();
+    for context in &made {
+        *counts.entry(*context).or_default() += 1;
+    }
+    let counts: Vec<(i64, i64)> = counts.into_iter().collect();
+    count(conn, repository, &counts).await?;
+    counters::add(conn, repository, COUNTER, i64::try_from(made.len()).map_err(Error::internal)?).await?;
+    Ok(())
+}
+
+/// Holds contexts in the order of everybody until the end of the transaction; those that are not becoming a part of another
+/// one. In a statement of its own, so that the next one sees what was filed by whom we waited for.
+async fn hold(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    contexts: BTreeSet<i64>,
+) -> Result<BTreeSet<i64>> {
+    let contexts: Vec<i64> = contexts.into_iter().collect();
+    let rows = sqlx::query!(
+        "SELECT no, merging_into FROM okt_repository.contexts
+          WHERE repository_id = $1 AND no = ANY ($2) ORDER BY no FOR NO KEY UPDATE",
+        repository.uuid(),
+        &contexts,
+    );
+    let rows = rows.fetch_all(conn).await?.into_iter();
+    Ok(rows.filter(|row| row.merging_into.is_none()).map(|row| row.no).collect())
+}

@@ -1,0 +1,83 @@
+//! Which facts speak of which concepts.
+
+use std::collections::HashSet;
+
+use okt_model::{ConceptId, Error, FoundBy, RepositoryId};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::roots;
+use okt_pg::Result;
+
+/// A fact that speaks of a concept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewLink {
+    pub concept: ConceptId,
+    pub fact: i64,
+    pub found_by: FoundBy,
+}
+
+/// Links facts to concepts, or to those that they were merged into; returns how many links are new. One that is there already
+/// keeps the more trusted finding, and a fact that is gone gets none. The facts stay until the end of the transaction. A
+/// concept that is merged meanwhile keeps its link, which is read as that of the other.
+#[tracing::instrument(level = "debug", name = "db.fact_concepts.link", skip_all)]
+pub async fn link(conn: &mut PgConnection, repository: RepositoryId, links: &[NewLink]) -> Result<u64> {
+    let facts: Vec<i64> = links.iter().map(|link| link.fact).collect();
+    // In the order of everybody.
+    let there = sqlx::query_scalar!(
+        "SELECT f.no FROM okt_repository.facts f WHERE f.repository_id = $1 AND f.no = ANY ($2)
+          ORDER BY f.content_hash
+            FOR KEY SHARE OF f",
+        repository.uuid(),
+        &facts,
+    );
+    let there: HashSet<i64> = there.fetch_all(&mut *conn).await?.into_iter().collect();
+    let links: Vec<&NewLink> = links.iter().filter(|link| there.contains(&link.fact)).collect();
+    if links.is_empty() {
+        return Ok(0);
+    }
+    let concepts: Vec<Uuid> = links.iter().map(|link| link.concept.uuid()).collect();
+    let facts: Vec<i64> = links.iter().map(|link| link.fact).collect();
+    let found_by: Vec<i16> = links.iter().map(|link| link.found_by.number()).collect();
+    let row = sqlx::query_file!("src/sql/link_facts.sql", repository.uuid(), &concepts, &facts, &found_by);
+    let row = row.fetch_one(&mut *conn).await?;
+    if !row.all_there {
+        return Err(Error::NotFound("concept").into());
+    }
+    if row.inserted < row.wanted {
+        sqlx::query_file!("src/sql/raise_findings.sql", repository.uuid(), &concepts, &facts, &found_by)
+            .execute(conn)
+            .await?;
+    }
+    Ok(u64::try_from(row.inserted).map_err(Error::internal)?)
+}
+
+/// Takes facts away from a concept and from all that were merged into it; returns those that were linked.
+#[tracing::instrument(level = "debug", name = "db.fact_concepts.unlink", skip_all)]
+pub async fn unlink(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: ConceptId,
+    facts: &[i64],
+) -> Result<Vec<i64>> {
+    let root = roots(conn, repository, &[concept.uuid()]).await?.get(&concept.uuid()).copied();
+    let Some(root) = root else { return Ok(Vec::new()) };
+    Ok(sqlx::query_file_scalar!("src/sql/unlink_facts.sql", repository.uuid(), root, facts)
+        .fetch_all(conn)
+        .await?)
+}
+
+/// Moves the links of facts from one concept to another, as somebody says who splits one in two; returns how many facts.
+#[tracing::instrument(level = "debug", name = "db.fact_concepts.relink", skip_all)]
+pub async fn relink(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    from: ConceptId,
+    to: ConceptId,
+    facts: &[i64],
+) -> Result<u64> {
+    let moved = unlink(conn, repository, from, facts).await?;
+    let links: Vec<NewLink> =
+        moved.iter().map(|fact| NewLink { concept: to, fact: *fact, found_by: FoundBy::Person }).collect();
+    link(conn, repository, &links).await
+}

@@ -1,0 +1,10 @@
+-- Of relations that share more than one fact, the strongest first.
+SELECT c.id, c.no, c.canonical_name, x.label, c.fact_count, r.shared_fact_count
+  FROM okt_repository.concept_relations r
+  JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.no = r.other_no
+  JOIN okt_repository.contexts x ON x.repository_id = $1 AND x.no = c.context_no
+ WHERE r.repository_id = $1 AND r.concept_no = $2 AND r.shared_fact_count > 1
+   AND (r.shared_fact_count, r.other_no) < ($3::bigint, $4::bigint) AND r.shared_fact_count >= $5::bigint
+   AND c.fact_count >= $6::bigint
+ ORDER BY r.shared_fact_count DESC, r.other_no DESC
+ LIMIT $7

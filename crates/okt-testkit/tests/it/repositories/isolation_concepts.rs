@@ -1,0 +1,201 @@
+//! The functions on concepts and on what relates them, for `isolation.rs`.
+
+use okt_model::{
+    AliasBy, ConceptFilter, ConceptId, ConceptMergedBy, FactFilter, FoundBy, JobId, NewConcept,
+    NewConceptMerge, RelationBands, RepositoryId, UserId,
+};
+use okt_store::concept_aliases::{self, NewAlias};
+use okt_store::concept_relations::{self, Folded, Recomputed};
+use okt_store::concepts::{self, ConceptPlace, NewLink};
+use okt_store::{Connection, concept_merges, facts};
+use okt_testkit::concepts::{file_concept, link_facts};
+
+use crate::repositories::isolation::Call;
+
+/// Concepts of the other tenant.
+#[derive(Clone, Copy)]
+pub(crate) struct Concepts {
+    /// The one with an alias, that speaks of a fact.
+    pub id: ConceptId,
+    no: i64,
+    /// One that speaks of the same fact.
+    other: ConceptId,
+    other_no: i64,
+    /// One that was merged into the first.
+    merged: ConceptId,
+    merge: i64,
+    /// A fact that speaks of the first one only.
+    second: i64,
+}
+
+/// Concepts with an alias, a merge and a relation, and changes that are not counted yet.
+pub(crate) async fn plant(conn: &mut Connection, repository: RepositoryId, fact: i64) -> Concepts {
+    let mut made = Vec::new();
+    for name in ["Varroosis", "Mite", "Varroatosis"] {
+        made.push(file_concept(conn, repository, name, "Plague").await.unwrap());
+        link_facts(conn, repository, made[made.len() - 1], &[fact]).await.unwrap();
+    }
+    concept_aliases::insert(conn, repository, &[alias(made[0], "Varroa disease")]).await.unwrap();
+    let undone = concept_merges::insert(conn, repository, &merge(made[1], made[0])).await.unwrap().unwrap();
+    concept_merges::undo(conn, repository, undone, Some(UserId::mint())).await.unwrap().unwrap();
+    let merge = concept_merges::insert(conn, repository, &merge(made[2], made[0])).await.unwrap().unwrap();
+    concept_relations::fold(conn, repository, 100).await.unwrap();
+    let all = facts::list(conn, repository, &FactFilter::default(), false, None, 10).await.unwrap();
+    let second = all.iter().find(|other| other.no != fact).unwrap().no;
+    assert_eq!(link_facts(conn, repository, made[0], &[second]).await.unwrap(), 1);
+    let no = concepts::get(conn, repository, made[0]).await.unwrap().unwrap().no;
+    let other_no = concepts::get(conn, repository, made[1]).await.unwrap().unwrap().no;
+    assert_eq!(concept_relations::find(conn, repository, no, other_no).await.unwrap(), 1);
+    Concepts { id: made[0], no, other: made[1], other_no, merged: made[2], merge, second }
+}
+
+fn alias(concept: ConceptId, text: &str) -> NewAlias {
+    NewAlias { concept, text: text.to_owned(), by: AliasBy::Model }
+}
+
+fn merge(concept: ConceptId, into: ConceptId) -> NewConceptMerge {
+    let by = ConceptMergedBy::Judge;
+    NewConceptMerge { concept, into, by, job: Some(JobId::mint()), person: None, reason: None }
+}
+
+pub(crate) const CALLS: &[(&str, Call)] = &[
+    ("concepts::file", |conn, repository, _| {
+        let new = [NewConcept::new("Varroosis", "Plague")];
+        Box::pin(async move { Ok(concepts::file(conn, repository, &new).await.is_ok()) })
+    }),
+    ("concepts::find", |conn, repository, _| {
+        let names = [("Varroosis", "Plague"), ("Varroatosis", "Plague"), ("Varroa disease", "Plague")];
+        Box::pin(
+            async move { Ok(concepts::find(conn, repository, &names).await?.iter().any(Option::is_some)) },
+        )
+    }),
+    ("concepts::link", |conn, repository, theirs| {
+        let (concept, fact) = (theirs.concepts.other, theirs.concepts.second);
+        let link = NewLink { concept, fact, found_by: FoundBy::Name };
+        Box::pin(async move { Ok(concepts::link(conn, repository, &[link]).await? > 0) })
+    }),
+    ("concepts::unlink", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!concepts::unlink(conn, repository, theirs.concepts.id, &[theirs.fact_no]).await?.is_empty())
+        })
+    }),
+    ("concepts::relink", |conn, repository, theirs| {
+        Box::pin(async move {
+            let (from, to) = (theirs.concepts.id, theirs.concepts.other);
+            Ok(concepts::relink(conn, repository, from, to, &[theirs.concepts.second]).await? > 0)
+        })
+    }),
+    ("concepts::empty", |conn, repository, theirs| {
+        Box::pin(async move {
+            let emptied = concepts::empty(conn, repository, theirs.context, theirs.target, 10).await;
+            Ok(emptied.is_ok_and(|emptied| emptied != concepts::Emptied::default()))
+        })
+    }),
+    ("concepts::update", |conn, repository, theirs| {
+        Box::pin(
+            async move { concepts::update(conn, repository, theirs.concepts.id, Some("Mine"), None).await },
+        )
+    }),
+    ("concepts::get", |conn, repository, theirs| {
+        Box::pin(async move {
+            let found = concepts::get(conn, repository, theirs.concepts.id).await?;
+            let merged = concepts::get(conn, repository, theirs.concepts.merged).await?;
+            Ok(found.is_some() || merged.is_some())
+        })
+    }),
+    ("concepts::list_named", |conn, repository, _| {
+        Box::pin(async move { Ok(!concepts::list_named(conn, repository, "varroosis", 5).await?.is_empty()) })
+    }),
+    ("concepts::list", |conn, repository, theirs| {
+        Box::pin(async move {
+            for after in [ConceptPlace::MOST_FACTS, ConceptPlace::first_name()] {
+                for context_no in [None, Some(theirs.context)] {
+                    let filter = ConceptFilter { context_no, ..ConceptFilter::default() };
+                    let found = concepts::list(conn, repository, &filter, &after, 10).await?;
+                    if found.iter().any(|concept| concept.canonical_name == "Varroosis") {
+                        return Ok(true);
+                    }
+                }
+            }
+            Ok(false)
+        })
+    }),
+    ("concepts::list_facts", |conn, repository, theirs| {
+        Box::pin(async move {
+            let (concept, before) = (theirs.concepts.no, i64::MAX);
+            Ok(!concepts::list_facts(conn, repository, concept, before, 5).await?.is_empty())
+        })
+    }),
+    ("concept_aliases::insert", |conn, repository, theirs| {
+        let new = alias(theirs.concepts.id, "Mine");
+        Box::pin(async move { Ok(concept_aliases::insert(conn, repository, &[new]).await? > 0) })
+    }),
+    ("concept_aliases::delete", |conn, repository, theirs| {
+        Box::pin(async move {
+            concept_aliases::delete(conn, repository, theirs.concepts.no, "varroa disease").await
+        })
+    }),
+    ("concept_aliases::list", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!concept_aliases::list(conn, repository, theirs.concepts.no, 5).await?.is_empty())
+        })
+    }),
+    ("concept_aliases::find", |conn, repository, _| {
+        Box::pin(async move {
+            Ok(!concept_aliases::find(conn, repository, &["Varroa disease"]).await?.is_empty())
+        })
+    }),
+    ("concept_merges::insert", |conn, repository, theirs| {
+        let new = merge(theirs.concepts.other, theirs.concepts.id);
+        Box::pin(async move { Ok(concept_merges::insert(conn, repository, &new).await?.is_some()) })
+    }),
+    ("concept_merges::undo", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(concept_merges::undo(conn, repository, theirs.concepts.merge, None).await?.is_some())
+        })
+    }),
+    ("concept_merges::find", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(concept_merges::find(conn, repository, theirs.concepts.merged).await?.is_some())
+        })
+    }),
+    ("concept_merges::list_undone", |conn, repository, theirs| {
+        Box::pin(async move {
+            let both = [theirs.concepts.no, theirs.concepts.other_no];
+            Ok(!concept_merges::list_undone(conn, repository, &both).await?.is_empty())
+        })
+    }),
+    ("concept_relations::fold", |conn, repository, _| {
+        Box::pin(async move { Ok(concept_relations::fold(conn, repository, 5).await? != Folded::default()) })
+    }),
+    ("concept_relations::recompute", |conn, repository, theirs| {
+        Box::pin(async move {
+            // What is wrong is made so by taking away a link of theirs without saying so.
+            sqlx::query(
+                "DELETE FROM okt_repository.fact_concepts WHERE repository_id = $1 AND concept_no = $2",
+            )
+            .bind(repository.uuid())
+            .bind(theirs.concepts.other_no)
+            .execute(&mut *conn)
+            .await?;
+            Ok(concept_relations::recompute(conn, repository).await? != Recomputed::default())
+        })
+    }),
+    ("concept_relations::count_changes", |conn, repository, _| {
+        Box::pin(async move { Ok(concept_relations::count_changes(conn, repository, 10).await? > 0) })
+    }),
+    ("concept_relations::list", |conn, repository, theirs| {
+        Box::pin(async move {
+            let bands = RelationBands { weak: 3, stable: 6 };
+            let (concept, after) = (theirs.concepts.no, concept_relations::STRONGEST);
+            let found = concept_relations::list(conn, repository, concept, bands, (1, 0), after, 5).await?;
+            Ok(!found.is_empty())
+        })
+    }),
+    ("concept_relations::find", |conn, repository, theirs| {
+        Box::pin(async move {
+            let (one, other) = (theirs.concepts.no, theirs.concepts.other_no);
+            Ok(concept_relations::find(conn, repository, one, other).await? > 0)
+        })
+    }),
+];
