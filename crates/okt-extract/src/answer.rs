@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::marker::PhantomData;
 
 use okt_model::{ContentHash, content_hash};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
@@ -89,7 +90,7 @@ pub fn weigh(
     form: &Form,
     sentences: impl Fn(&str, &[Number]) -> Result<Vec<i32>, Reason>,
 ) -> Result<Weighed, Misfit> {
-    let Claims { facts, beyond } = object::<Answer>(answer, form)?.facts;
+    let Firsts { list: facts, beyond } = object::<Answer>(answer, form)?.facts;
     let stated = facts.len();
     let mut counts = Counts::default();
     counts.add(Reason::TooMany, beyond);
@@ -128,7 +129,7 @@ const fn is_coarse(reason: Reason) -> bool {
 
 #[derive(Deserialize)]
 struct Answer {
-    facts: Claims,
+    facts: Firsts<Claim>,
 }
 
 #[derive(Deserialize)]
@@ -138,37 +139,49 @@ struct Claim {
     sentences: Vec<Number>,
 }
 
-/// The first claims of a list; the others are only counted.
-struct Claims {
-    facts: Vec<Claim>,
-    beyond: usize,
+impl Listed for Claim {
+    const WHAT: &str = "a list of facts";
+    const MOST: usize = MOST_FACTS;
 }
 
-impl<'de> Deserialize<'de> for Claims {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Counting;
+/// What an answer lists.
+pub trait Listed {
+    const WHAT: &str;
+    /// So many of a list are read.
+    const MOST: usize;
+}
 
-        impl<'de> Visitor<'de> for Counting {
-            type Value = Claims;
+/// The first of a list; the others are only counted.
+pub struct Firsts<T> {
+    pub list: Vec<T>,
+    pub beyond: usize,
+}
+
+impl<'de, T: Listed + Deserialize<'de>> Deserialize<'de> for Firsts<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Counting<T>(PhantomData<T>);
+
+        impl<'de, T: Listed + Deserialize<'de>> Visitor<'de> for Counting<T> {
+            type Value = Firsts<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a list of facts")
+                f.write_str(T::WHAT)
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Claims, A::Error> {
-                let mut claims = Claims { facts: Vec::new(), beyond: 0 };
-                while claims.facts.len() < MOST_FACTS {
-                    let Some(fact) = list.next_element()? else { return Ok(claims) };
-                    claims.facts.push(fact);
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Firsts<T>, A::Error> {
+                let mut firsts = Firsts { list: Vec::new(), beyond: 0 };
+                while firsts.list.len() < T::MOST {
+                    let Some(one) = list.next_element()? else { return Ok(firsts) };
+                    firsts.list.push(one);
                 }
                 while list.next_element::<IgnoredAny>()?.is_some() {
-                    claims.beyond += 1;
+                    firsts.beyond += 1;
                 }
-                Ok(claims)
+                Ok(firsts)
             }
         }
 
-        deserializer.deserialize_seq(Counting)
+        deserializer.deserialize_seq(Counting(PhantomData))
     }
 }
 

@@ -4,16 +4,14 @@ mod borne;
 mod refused;
 
 use std::collections::HashSet;
-use std::fmt;
 
 use okt_model::{Context, FoundBy};
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Number;
 
 use super::Found;
 use super::contexts::{Contexts, Place};
-use crate::answer::{Misfit, object};
+use crate::answer::{Firsts, Listed, Misfit, object};
 use crate::line::{one_line, shown};
 use crate::promptset::{Phase, Promptset};
 use crate::question::{CONCEPTS, Prompt, Question};
@@ -63,7 +61,7 @@ pub fn read_concepts(
     contexts: &[Context],
     known: &[(&str, &str)],
 ) -> Result<Named, Misfit> {
-    let Claims { concepts, beyond } = object::<Answer>(answer, &CONCEPTS)?.concepts;
+    let Firsts { list: concepts, beyond } = object::<Answer>(answer, &CONCEPTS)?.concepts;
     let (stated, contexts) = (concepts.len(), Contexts::of(contexts));
     let facts = Facts::of(facts, known);
     let mut counts = Counts::default();
@@ -202,7 +200,7 @@ fn unfounded(stated: usize, skipped: &[Skipped]) -> Misfit {
 
 #[derive(Deserialize)]
 struct Answer {
-    concepts: Claims,
+    concepts: Firsts<Claim>,
 }
 
 #[derive(Deserialize)]
@@ -216,38 +214,9 @@ struct Claim {
     facts: Vec<Number>,
 }
 
-/// The first claims of a list; the others are only counted.
-struct Claims {
-    concepts: Vec<Claim>,
-    beyond: usize,
-}
-
-impl<'de> Deserialize<'de> for Claims {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Counting;
-
-        impl<'de> Visitor<'de> for Counting {
-            type Value = Claims;
-
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a list of concepts")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Claims, A::Error> {
-                let mut claims = Claims { concepts: Vec::new(), beyond: 0 };
-                while claims.concepts.len() < MOST_CONCEPTS {
-                    let Some(concept) = list.next_element()? else { return Ok(claims) };
-                    claims.concepts.push(concept);
-                }
-                while list.next_element::<IgnoredAny>()?.is_some() {
-                    claims.beyond += 1;
-                }
-                Ok(claims)
-            }
-        }
-
-        deserializer.deserialize_seq(Counting)
-    }
+impl Listed for Claim {
+    const WHAT: &str = "a list of concepts";
+    const MOST: usize = MOST_CONCEPTS;
 }
 
 #[cfg(test)]
