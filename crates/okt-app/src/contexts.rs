@@ -2,15 +2,13 @@
 
 use okt_auth::permissions::RepositoryManage;
 use okt_auth::{RepoAccess, RepoScope};
-use okt_model::{Context, Error, JobId, MigrateContext, Result, checked_name};
+use okt_model::{Context, Error, JobId, MOST_CONTEXTS, MigrateContext, Result, checked_name};
 use okt_store::Tx;
 use okt_store::contexts::{self, NewContext, Numbered};
 use okt_store::outbox::{self, When};
 
 use crate::{App, Origin};
 
-/// As many as a model can still choose from.
-const LIMIT: i64 = 1_000;
 const MERGING: &str = "the context is being merged; wait for its job to end, or migrate it into the same one again if there is none";
 
 impl App {
@@ -25,7 +23,7 @@ impl App {
         let (label, description) = (checked_label(label)?, checked_text(description)?);
         let repository = scope.repository();
         let mut tx = self.databases().begin(scope.database(), repository).await?;
-        if contexts::count(&mut tx, repository).await? >= LIMIT {
+        if contexts::count(&mut tx, repository).await? >= MOST_CONTEXTS {
             return Err(Error::Conflict("the repository has the maximum number of contexts"));
         }
         let new =

@@ -205,7 +205,7 @@ async fn start_worker(
     tasks.spawn(spaces::follow(opened_late, worker.clone(), tools.clone()));
     let kinds = okt_jobs::kinds(&tools);
     let settings = okt_queue::Settings::of(config, &kinds);
-    Ok(Some(Worker::start(settings, keeper, worker, kinds, okt_jobs::periodic()?)?))
+    Ok(Some(Worker::start(settings, keeper, worker, kinds, okt_jobs::periodic(config)?)?))
 }
 
 /// This program reads files itself, in a child.

@@ -33,6 +33,7 @@ use crate::format;
 use crate::presets::Preset;
 
 pub(crate) const FACT_EXTRACTION: &str = "providers.decomposition.fact_extraction.model";
+pub(crate) const CONCEPT_EXTRACTION: &str = "providers.decomposition.concept_extraction.model";
 pub(crate) const EMBEDDING: &str = "providers.embedding.model";
 pub(crate) const JUDGE: &str = "providers.dedup.judge_model";
 
@@ -144,7 +145,7 @@ impl Config {
         [
             (FACT_EXTRACTION, &decomposition.fact_extraction.model),
             ("providers.decomposition.image_extraction.model", &decomposition.image_extraction.model),
-            ("providers.decomposition.concept_extraction.model", &decomposition.concept_extraction.model),
+            (CONCEPT_EXTRACTION, &decomposition.concept_extraction.model),
             (EMBEDDING, &providers.embedding.model),
             (JUDGE, &providers.dedup.judge_model),
             ("providers.reports.posture.model", &providers.reports.posture.model),

@@ -53,6 +53,16 @@ pub struct Found {
     pub found_by: FoundBy,
 }
 
+impl Found {
+    /// The label of its context, where the repository has no such context.
+    pub fn unmapped(&self) -> Option<&str> {
+        match &self.place {
+            Place::Context(_) => None,
+            Place::Unmapped(label) => Some(label),
+        }
+    }
+}
+
 /// The concepts of each fact of a source, in the order of the facts. Where the language is not known, it is taken for English.
 pub fn extract(
     facts: &[&str],

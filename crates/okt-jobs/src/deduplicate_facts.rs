@@ -24,7 +24,7 @@ use okt_queue::{Finished, JobContext, JobError};
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::{self, Comparable, Merge};
 use okt_store::outbox::When;
-use okt_store::{fact_groups, fact_vectors};
+use okt_store::{concept_readings, fact_groups, fact_vectors};
 use okt_vectors::{Near, Tenant, Vectors};
 use uuid::Uuid;
 
@@ -35,6 +35,7 @@ pub(crate) use self::languages::Languages;
 use self::similar::Similar;
 use crate::Tools;
 use crate::embed_facts::{current, or_wait, still};
+use crate::extract_concepts;
 
 const BATCH: i64 = 256;
 /// How many of the nearest are looked at.
@@ -77,6 +78,8 @@ pub(crate) async fn run(
     tools: Tools,
 ) -> Result<Finished, JobError> {
     let (mut compared, mut merged, mut grouped, mut refused, mut without) = (0, 0, 0, 0, 0);
+    // Of all sources: theirs are read for concepts next.
+    let mut settled = Vec::new();
     let mut judge = match tools.config().providers.dedup.policy {
         DedupPolicy::Judge => Some(Judge::new(&ctx, &tools, payload.source).await?),
         DedupPolicy::Rule | DedupPolicy::Cosine => None,
@@ -110,6 +113,9 @@ pub(crate) async fn run(
             compared += decided.compared.len();
             refused += decided.contradictions.len();
             without += decided.proposed.lost.len();
+            if payload.source.is_none() {
+                settled.extend(decided.compared.iter().map(|fact| fact.no));
+            }
             let applied = apply(&ctx, &space, &vectors, decided).await?;
             merged += applied.merged;
             grouped += applied.grouped;
@@ -120,6 +126,14 @@ pub(crate) async fn run(
     let mut tx = ctx.begin().await?;
     if without > 0 && payload.source.is_some() {
         tx.push(&EmbedFacts { source: payload.source }, When::default()).await?;
+    }
+    match payload.source {
+        Some(source) => extract_concepts::push(&mut tx, &tools, source).await?,
+        None => {
+            for source in concept_readings::list_sources(&mut tx, ctx.repository(), &settled).await? {
+                extract_concepts::push(&mut tx, &tools, source).await?;
+            }
+        }
     }
     // Who took the source apart has asked for it already.
     if payload.source.is_none() {

@@ -18,6 +18,7 @@ use okt_vectors::{Point, Tenant};
 use uuid::Uuid;
 
 use crate::Tools;
+use crate::extract_concepts;
 use crate::tools::{billing, or_retry};
 
 const STORE_AWAY: Duration = Duration::from_secs(10);
@@ -32,7 +33,7 @@ const WAITS: [Duration; 6] = [
 ];
 
 pub(crate) async fn run(payload: EmbedFacts, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
-    let Some((space, vectors)) = current(&tools).await? else { return settle(&ctx, payload).await };
+    let Some((space, vectors)) = current(&tools).await? else { return settle(&ctx, &tools, payload).await };
     let (mut after, mut done, mut usd) = (0, 0_u64, Money::ZERO);
     let billing = billing(&ctx, payload.source);
     let limit = max_cost(&ctx, payload.source).await?;
@@ -52,7 +53,7 @@ pub(crate) async fn run(payload: EmbedFacts, ctx: JobContext, tools: Tools) -> R
         still(&tools, &space).await?;
         let filled = match fill(&embedder, &vectors, &space, &facts).await? {
             Filled::For(filled) => filled,
-            Filled::OverMaxCost => return settle(&ctx, payload).await,
+            Filled::OverMaxCost => return settle(&ctx, &tools, payload).await,
             Filled::OverBudget(budget) => {
                 ctx.progress(waiting_for_budget("vectors", done, budget));
                 return Err(JobError::Waits { why: Waiting::Budget, delay: BUDGET_RETRY });
@@ -219,7 +220,7 @@ pub(crate) fn or_wait(error: Error) -> JobError {
 }
 
 /// Without vectors nothing can be compared, and the facts stand as they are.
-async fn settle(ctx: &JobContext, payload: EmbedFacts) -> Result<Finished, JobError> {
+async fn settle(ctx: &JobContext, tools: &Tools, payload: EmbedFacts) -> Result<Finished, JobError> {
     let mut after = 0;
     let mut tx = ctx.begin().await?;
     loop {
@@ -228,6 +229,9 @@ async fn settle(ctx: &JobContext, payload: EmbedFacts) -> Result<Finished, JobEr
         after = last.no;
         let numbers: Vec<i64> = new.iter().map(|fact| fact.no).collect();
         fact_merges::settle(&mut tx, ctx.repository(), &numbers).await?;
+    }
+    if let Some(source) = payload.source {
+        extract_concepts::push(&mut tx, tools, source).await?;
     }
     tx.commit(Some(serde_json::json!({ "facts": 0 }))).await
 }

@@ -5,6 +5,7 @@
 //! connection, and ends with the one transaction of its effect (`okt_queue::JobContext::begin`). It may run twice, so it
 //! looks at how things are instead of relying on how they were.
 
+mod asking;
 mod cleanup_audit;
 mod cleanup_expired;
 mod cleanup_facts;
@@ -12,19 +13,23 @@ mod cleanup_files;
 mod cleanup_repository;
 mod deduplicate_facts;
 mod embed_facts;
+mod extract_concepts;
 mod migrate_context;
 mod parsing;
 pub mod recheck;
 mod refill_vectors;
+mod refresh_concept_relations;
 mod retention;
 mod retrieve_source;
 mod settle_sources;
 mod source_decomposition;
 pub mod spaces;
+mod sweep_concept_relations;
 mod tools;
 
 use std::time::Duration;
 
+use okt_config::Config;
 use okt_model::{Error, Result};
 use okt_queue::{Kinds, Periodic};
 
@@ -35,6 +40,7 @@ pub use cleanup_files::{CleanupFiles, cleanup_files};
 pub use parsing::{Ocr, Parser, ParserState};
 pub use retention::{Expired, delete_expired};
 pub use settle_sources::SettleSources;
+pub use sweep_concept_relations::SweepConceptRelations;
 pub use tools::Tools;
 
 /// Every kind of job, with what it does.
@@ -46,10 +52,13 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .system(with(tools, cleanup_repository::run))
         .system(refill_vectors::run)
         .system(settle_sources::run)
+        .system(sweep_concept_relations::run)
         .repository(with(tools, cleanup_facts::run))
         .repository(with(tools, deduplicate_facts::run))
         .repository(with(tools, embed_facts::run))
+        .repository(with(tools, extract_concepts::run))
         .repository(migrate_context::run)
+        .repository(refresh_concept_relations::run)
         .repository(with(tools, retrieve_source::run))
         .repository(with(tools, source_decomposition::run))
 }
@@ -64,12 +73,13 @@ where
 }
 
 /// What comes back by itself.
-pub fn periodic() -> Result<Vec<Periodic>> {
+pub fn periodic(config: &Config) -> Result<Vec<Periodic>> {
     let all = [
         Periodic::new(&CleanupAudit {}, Duration::from_hours(24)),
         Periodic::new(&CleanupExpired {}, Duration::from_mins(10)),
         Periodic::new(&CleanupFiles {}, Duration::from_hours(24)),
         Periodic::new(&SettleSources {}, Duration::from_mins(1)),
+        Periodic::new(&SweepConceptRelations {}, config.task.refresh_concept_relations_interval.duration()),
     ];
     all.into_iter().collect::<Result<_, _>>().map_err(Error::internal)
 }

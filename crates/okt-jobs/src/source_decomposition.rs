@@ -20,18 +20,17 @@ use okt_queue::{Finished, JobContext, JobError};
 use okt_store::facts::Made;
 use okt_store::outbox::When;
 use okt_store::{
-    ai_calls, facts, promptsets, repository_settings, source_extractions, source_images, source_texts,
-    sources,
+    facts, promptsets, repository_settings, source_extractions, source_images, source_texts, sources,
 };
 use tokio::time::Instant;
 
-use self::findings::{Findings, Stopped};
+use self::findings::Findings;
 use self::reading::Reading;
 use crate::Tools;
+use crate::asking::{RUNS, Stopped};
 use crate::deduplicate_facts::CLEANUP_MS;
-
-/// Runs of the job after which a part that a model did not answer for is given up.
-const RUNS: i32 = 4;
+use crate::extract_concepts;
+use crate::tools::paid;
 
 /// A source, and with what it is taken apart.
 struct Work {
@@ -148,7 +147,7 @@ async fn conclude(
     mut findings: Findings,
 ) -> Result<Finished, JobError> {
     let source = &work.source;
-    let cost = cost(ctx, source).await?;
+    let cost = paid(ctx, source.id).await?;
     match findings.stopped.take() {
         Some(Stopped::Wait { why, delay, budget }) => {
             note(ctx, source, cost, Some((why, budget))).await?;
@@ -179,13 +178,6 @@ async fn conclude(
         ..findings.extraction(work.text.sentences.len())
     };
     settle(ctx, tools, source, &findings, &extraction, Some(cost)).await
-}
-
-/// All that was ever paid for the source.
-async fn cost(ctx: &JobContext, source: &Source) -> Result<Cost> {
-    let mut conn = ctx.databases().acquire_system().await?;
-    let cost = ai_calls::cost_of(&mut conn, ctx.repository(), source.id.into()).await?;
-    Ok(cost)
 }
 
 /// What was paid, and why the job does not go on now.
@@ -232,6 +224,8 @@ async fn settle(
         tx.push(&EmbedFacts { source: Some(id) }, When::default()).await?;
         // Whatever becomes of that, somebody comes for what it leaves undone.
         tx.push(&CleanupFacts { soon: false }, When { delay_ms: CLEANUP_MS, ..When::default() }).await?;
+    } else {
+        extract_concepts::push(&mut tx, tools, id).await?;
     }
     // Last of all: it counts them where every source of the repository is counted, and whoever comes next waits.
     let count = facts::replace(&mut tx, repository, id, &findings.facts(), keep, made).await?;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use okt_ai::{Ai, Billing, Unanswered};
 use okt_config::Config;
-use okt_model::{Error, Result, SourceId};
+use okt_model::{Cost, Error, Result, SourceId};
 use okt_parse::Limits;
 use okt_providers::GuardedClient;
 use okt_providers::resolution::Resolver;
 use okt_queue::{JobContext, JobError};
-use okt_store::Databases;
 use okt_store::blobs::Blobs;
+use okt_store::{Databases, ai_calls};
 use okt_vectors::Vectors;
 
 use crate::parsing::Parser;
@@ -93,6 +93,12 @@ pub(crate) fn billing(ctx: &JobContext, source: Option<SourceId>) -> Billing {
         subject: source.map(Into::into),
         job: Some(ctx.id()),
     }
+}
+
+/// All that was ever paid for a source.
+pub(crate) async fn paid(ctx: &JobContext, source: SourceId) -> Result<Cost> {
+    let mut conn = ctx.databases().acquire_system().await?;
+    Ok(ai_calls::cost_of(&mut conn, ctx.repository(), source.into()).await?)
 }
 
 /// What a job makes of a call without an answer, where no part of its work can go on without it.

@@ -1,10 +1,13 @@
 //! Concepts: what facts speak of, and how strongly two of them belong together.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
 use crate::text::plain;
-use crate::{ConceptId, JobId, UserId};
+use crate::{ConceptId, JobId, NoFacts, Payload, SourceId, Subject, UserId};
 
 /// Stands where the name of a model would, where concepts are found by rules and no model is asked. Another name when its
 /// rules change.
@@ -175,6 +178,55 @@ pub struct NewConceptMerge {
     pub job: Option<JobId>,
     pub person: Option<UserId>,
     pub reason: Option<String>,
+}
+
+/// What came of looking for concepts in the facts of a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConceptExtraction {
+    /// Who was asked.
+    pub model: String,
+    pub promptset_hash: String,
+    /// Facts that were read in this run; the others of the source had been read before.
+    pub facts: u32,
+    /// Links from these facts to concepts.
+    pub links: u32,
+    /// What was named and not believed, by why.
+    pub skipped: BTreeMap<String, u32>,
+    /// Facts that were not read, because the model gave no usable answer.
+    pub failed: u32,
+    /// Why: the first reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<NoFacts>,
+}
+
+/// Finds the concepts of the facts that a source makes.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExtractConcepts {
+    pub source: SourceId,
+}
+
+impl Payload for ExtractConcepts {
+    const KIND: &'static str = "extract_concepts";
+
+    fn subject(&self) -> Option<Subject> {
+        Some(self.source.into())
+    }
+}
+
+/// Counts the facts that concepts share, for what has changed since they were counted.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefreshConceptRelations {}
+
+impl Payload for RefreshConceptRelations {
+    const KIND: &'static str = "refresh_concept_relations";
+    const INTERNAL: bool = true;
+
+    /// It looks at how things are then.
+    fn unique_key(&self) -> Option<String> {
+        Some(String::new())
+    }
 }
 
 #[cfg(test)]

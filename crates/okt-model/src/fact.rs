@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
-use crate::{ConceptId, ContentHash, FactId, ImageId, SourceId};
+use crate::{ConceptExtraction, ConceptId, ContentHash, FactId, ImageId, SourceId};
 
 /// Stands where the name of a model would, where sentences are taken as facts and no model is asked. Another name when its
 /// rules change.
@@ -166,6 +166,9 @@ pub struct Extraction {
     /// Why there are no facts, where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<NoFacts>,
+    /// What came of looking for concepts in its facts; `None` until that has run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concepts: Option<ConceptExtraction>,
 }
 
 /// Why a source gave no facts although nothing failed.

@@ -33,8 +33,9 @@ pub use comparison::{
     SpaceState, TextOfFact,
 };
 pub use concept::{
-    Alias, AliasBy, CATCH_ALL_CONTEXT, CONCEPT_MODEL, Concept, ConceptFilter, ConceptMergedBy, FoundBy,
-    NewConcept, NewConceptMerge, Relation, RelationBands, Strength, name_key,
+    Alias, AliasBy, CATCH_ALL_CONTEXT, CONCEPT_MODEL, Concept, ConceptExtraction, ConceptFilter,
+    ConceptMergedBy, ExtractConcepts, FoundBy, NewConcept, NewConceptMerge, RefreshConceptRelations,
+    Relation, RelationBands, Strength, name_key,
 };
 pub use error::{Cause, Error, FieldError, Result};
 pub use fact::{
@@ -53,8 +54,8 @@ pub use oauth::{OAuthClient, OAuthGrant, Scope, UnknownScope};
 pub use permission::{Action, Object, Permission, PermissionSet};
 pub use promptset::StoredPromptset;
 pub use repository::{
-    CleanupRepository, Context, Counts, Invitation, Member, MigrateContext, PushLevel, Repository,
-    RepositorySettings, Slug, Stages, Tier, UnmappedContexts,
+    CleanupRepository, Context, Counts, Invitation, MOST_CONTEXTS, Member, MigrateContext, PushLevel,
+    Repository, RepositorySettings, Slug, Stages, Tier, UnmappedContexts,
 };
 pub use role::{Domain, Role};
 pub use source::{

@@ -151,6 +151,9 @@ pub struct Stages<T = Option<bool>> {
     pub image_extraction: T,
 }
 
+/// As many contexts as a model can still choose from.
+pub const MOST_CONTEXTS: i64 = 1_000;
+
 /// What concepts may be filed under.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {

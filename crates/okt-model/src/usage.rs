@@ -13,6 +13,7 @@ words! {
         FactEmbedding = "fact_embedding",
         /// Whether two facts say the same.
         FactComparison = "fact_comparison",
+        ConceptExtraction = "concept_extraction",
     }
 }
 

@@ -109,3 +109,30 @@ pub async fn find(
     let rows = rows.fetch_all(conn).await?;
     Ok(rows.into_iter().map(|row| (row.alias_key, row.id.into())).collect())
 }
+
+/// Of these texts those that are aliases, each with the name of a concept that has it, itself or through those that were merged
+/// into it.
+#[tracing::instrument(level = "debug", name = "db.concept_aliases.list_names", skip_all)]
+pub async fn list_names(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    texts: &[&str],
+) -> Result<Vec<(String, String)>> {
+    let keys: Vec<String> = texts.iter().map(|text| name_key(text)).collect();
+    let rows = sqlx::query!(
+        r#"WITH RECURSIVE led AS (
+               SELECT a.alias, c.canonical_name, c.merged_into
+                 FROM okt_repository.concept_aliases a
+                 JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.no = a.concept_no
+                WHERE a.repository_id = $1 AND a.alias_key = ANY ($2)
+                UNION
+               SELECT l.alias, c.canonical_name, c.merged_into FROM led l
+                CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                     WHERE o.repository_id = $1 AND o.no = l.merged_into OFFSET 0) AS c)
+           SELECT canonical_name AS "canonical_name!", alias AS "alias!" FROM led WHERE merged_into IS NULL"#,
+        repository.uuid(),
+        &keys,
+    );
+    let rows = rows.fetch_all(conn).await?;
+    Ok(rows.into_iter().map(|row| (row.canonical_name, row.alias)).collect())
+}

@@ -21,8 +21,8 @@ use uuid::Uuid;
 use crate::{concept_relations, counters};
 use okt_pg::Result;
 
-pub use filing::{file, find};
-pub use linking::{NewLink, link, relink, unlink};
+pub use filing::{file, find, find_single};
+pub use linking::{NewLink, link, relink, unlink, unlink_found};
 pub use reading::{ConceptPlace, get, list, list_facts, list_named};
 
 /// What a step of emptying a context into another one did.

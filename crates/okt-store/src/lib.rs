@@ -12,6 +12,7 @@ pub mod audit_outbox;
 pub mod blobs;
 pub mod concept_aliases;
 pub mod concept_merges;
+pub mod concept_readings;
 pub mod concept_relations;
 pub mod concepts;
 pub mod contexts;

@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 19] = [
+pub const TABLES: [Table; 20] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
@@ -24,6 +24,7 @@ pub const TABLES: [Table; 19] = [
     knowledge("concept_aliases", "concept_no, alias_key"),
     knowledge("concept_merges", "no"),
     knowledge("fact_concepts", "concept_no, fact_no"),
+    knowledge("concept_readings", "fact_no"),
     knowledge("relation_changes", "no"),
     knowledge("relation_facts", "fact_no"),
     knowledge("concept_relations", "concept_no, other_no"),

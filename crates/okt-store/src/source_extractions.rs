@@ -1,7 +1,8 @@
 //! What came of looking for facts in a source, on its row of `okt_repository.sources`.
 
 use okt_model::{
-    BudgetOf, Cost, Error, Extraction, JobId, RepositoryId, SourceFailure, SourceId, SourceStatus, Waiting,
+    BudgetOf, ConceptExtraction, Cost, Error, Extraction, JobId, RepositoryId, SourceFailure, SourceId,
+    SourceStatus, Waiting,
 };
 use sqlx::PgConnection;
 
@@ -66,6 +67,31 @@ pub async fn note(
         cost.usd.micros(),
         waiting.map(|(why, _)| why.as_str()),
         waiting.and_then(|(_, budget)| budget).map(BudgetOf::as_str),
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// What came of looking for concepts in the facts of a source, and all that was paid for it. False when the source is gone.
+#[tracing::instrument(level = "debug", name = "db.source_extractions.note_concepts", skip_all, fields(source.id = %id))]
+pub async fn note_concepts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: SourceId,
+    concepts: &ConceptExtraction,
+    cost: Cost,
+) -> Result<bool> {
+    let concepts = serde_json::to_string(concepts).map_err(Error::internal)?;
+    let done = sqlx::query!(
+        "UPDATE okt_repository.sources
+            SET extraction = jsonb_set(extraction, '{concepts}', $3::text::jsonb), tokens_in = $4, tokens_out = $5,
+                micro_usd = $6
+          WHERE repository_id = $1 AND id = $2",
+        repository.uuid(),
+        id.uuid(),
+        concepts,
+        signed(cost.tokens_in),
+        signed(cost.tokens_out),
+        cost.usd.micros(),
     );
     Ok(done.execute(conn).await?.rows_affected() == 1)
 }

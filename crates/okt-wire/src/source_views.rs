@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use okt_app::{ImageKind, SeenSource};
-use okt_model::{Error, Extraction, ImageId, Money, NoFacts, Source, SourceImage, SourcePage, TextParts};
+use okt_model::{
+    ConceptExtraction, Error, Extraction, ImageId, Money, NoFacts, Source, SourceImage, SourcePage, TextParts,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -171,6 +173,51 @@ pub struct ExtractionView {
     /// Why there are no facts although nothing failed; null where there are some.
     #[schema(required)]
     pub reason: Option<NoFactsView>,
+    /// Result of the extraction of concepts from its facts; null until that has run.
+    #[schema(required)]
+    pub concepts: Option<ConceptExtractionView>,
+}
+
+/// The result of the last extraction of concepts from the facts of a source.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ConceptExtraction)]
+pub struct ConceptExtractionView {
+    /// The model that was asked. `builtin-concepts-1` is not a model: it takes names, titles and noun phrases.
+    #[schema(example = "builtin-concepts-1")]
+    pub model: String,
+    /// The `registry_hash` of the promptset that the model was given, or the hash of the built-in rules.
+    #[schema(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b")]
+    pub promptset_hash: String,
+    /// Facts that were read in that run. The other facts of the source had been read before, or are duplicates.
+    #[schema(example = 24)]
+    pub facts: u32,
+    /// Links from these facts to concepts.
+    #[schema(example = 61)]
+    pub links: u32,
+    /// What a model named and was not believed, counted by reason: `unknown_fact`, `no_fact`, `not_in_fact`, `alias`,
+    /// `no_context`, `pronoun`, `date_or_number`, `generic`, `too_long`, `empty`, `too_many`, and `unmapped_context` where
+    /// the repository skips contexts that it does not have.
+    #[schema(example = json!({"not_in_fact": 2, "pronoun": 1}))]
+    pub skipped: BTreeMap<String, u32>,
+    /// Facts that were not read, because the model gave no usable answer. The next run reads them.
+    pub failed: u32,
+    /// Why: the first reason; null where nothing failed.
+    #[schema(required)]
+    pub failure: Option<NoFactsView>,
+}
+
+impl From<ConceptExtraction> for ConceptExtractionView {
+    fn from(found: ConceptExtraction) -> Self {
+        Self {
+            model: found.model,
+            promptset_hash: found.promptset_hash,
+            facts: found.facts,
+            links: found.links,
+            skipped: found.skipped,
+            failed: found.failed,
+            failure: found.failure.map(Into::into),
+        }
+    }
 }
 
 /// Why a source gave no facts although nothing failed.
@@ -389,6 +436,7 @@ impl From<Extraction> for ExtractionView {
             cited_sentences: found.cited_sentences,
             coverage: f64::from(found.cited_sentences) / f64::from(found.sentences.max(1)),
             reason: found.reason.map(Into::into),
+            concepts: found.concepts.map(Into::into),
         }
     }
 }

@@ -23,11 +23,10 @@ use okt_store::model_answers::ModelAnswer;
 
 use super::groups::UnsurePair;
 use crate::Tools;
+use crate::asking::RUNS;
 use crate::embed_facts::max_cost;
 use crate::tools::billing;
 
-/// Runs of the job after which a model that does not answer is given up.
-const RUNS: i32 = 4;
 /// Calls at once.
 const CONCURRENCY: usize = 4;
 /// Two facts with more unsure pairs, their duplicates counted, are not asked about: what is said in so many ways is grouped.

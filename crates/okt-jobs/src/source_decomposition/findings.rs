@@ -1,16 +1,15 @@
 //! What was found in a source, and what was not.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use okt_ai::Unanswered;
 use okt_extract::{Extracted, Grounded};
 use okt_model::{
-    BudgetOf, ChunkFailure, ContentHash, Error, Extraction, FactKind, ImageId, NewFact, NoFacts,
-    SourceFailure, SourceStage, Waiting,
+    ChunkFailure, ContentHash, Extraction, FactKind, ImageId, NewFact, NoFacts, SourceFailure, SourceStage,
 };
 
 use super::cited;
+use crate::asking::Stopped;
 
 /// Failures that a source tells of one by one.
 const TOLD: usize = 20;
@@ -20,14 +19,6 @@ const TOLD: usize = 20;
 pub(super) enum Part {
     Chunk { no: u32, first: u32, last: u32 },
     Image(ImageId),
-}
-
-/// Why not everything was asked.
-#[derive(Debug)]
-pub(super) enum Stopped {
-    Wait { why: Waiting, delay: Duration, budget: Option<BudgetOf> },
-    Retryable(Error),
-    Permanent { code: &'static str, message: String, retryable: bool },
 }
 
 #[derive(Debug, Default)]
@@ -60,22 +51,10 @@ impl Findings {
         let Some(ended) = ended else { return self.unanswered.push(part) };
         match ended {
             Ok(extracted) => self.take_extracted(Some(part), model, extracted),
-            Err(Unanswered::Unusable { code, message }) => self.fail(part, code, &message),
-            Err(Unanswered::Retryable(error)) => {
-                self.unanswered.push(part);
-                self.stopped.get_or_insert(Stopped::Retryable(error));
-            }
-            Err(Unanswered::Wait { why, delay, budget }) => {
-                self.unanswered.push(part);
-                // It comes back by itself, so nothing else needs to be done about it.
-                if !matches!(self.stopped, Some(Stopped::Permanent { .. })) {
-                    self.stopped = Some(Stopped::Wait { why, delay, budget });
-                }
-            }
-            Err(Unanswered::Permanent { code, message, retryable }) => {
-                self.unanswered.push(part);
-                self.stopped = Some(Stopped::Permanent { code, message, retryable });
-            }
+            Err(unanswered) => match Stopped::keep(&mut self.stopped, unanswered) {
+                Some((code, message)) => self.fail(part, code, &message),
+                None => self.unanswered.push(part),
+            },
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::BytesMut;
 use futures_util::future::BoxFuture;
@@ -20,10 +20,8 @@ use okt_store::model_answers::ModelAnswer;
 use super::Work;
 use super::findings::{Findings, Part};
 use crate::Tools;
+use crate::asking::Patience;
 use crate::tools::billing;
-
-/// Parts in a row after which a model is taken to be away.
-const SILENCE: u32 = 8;
 
 /// What is asked about one part.
 struct Asked<'w> {
@@ -48,10 +46,7 @@ pub(super) struct Reading<'w> {
     parts: Vec<Asked<'w>>,
     pictures: Vec<Asked<'w>>,
     answered: HashMap<ContentHash, ModelAnswer>,
-    /// Nothing more is asked.
-    stopped: AtomicBool,
-    /// Parts in a row that were not answered.
-    silence: AtomicU32,
+    patience: Patience,
     done: AtomicU64,
 }
 
@@ -115,8 +110,7 @@ impl<'w> Reading<'w> {
             parts,
             pictures,
             answered,
-            stopped: AtomicBool::new(false),
-            silence: AtomicU32::new(0),
+            patience: Patience::default(),
             done: AtomicU64::new(0),
         })
     }
@@ -162,7 +156,7 @@ impl<'w> Reading<'w> {
         known: Option<&ModelAnswer>,
         splits: u32,
     ) -> Vec<Ended> {
-        if self.stopped.load(Ordering::Relaxed) {
+        if self.patience.is_over() {
             return vec![(asked.part, None)];
         }
         let halves = asked.chunk.as_ref().filter(|_| splits > 0).and_then(|chunk| chunk.halves(&self.text));
@@ -175,17 +169,7 @@ impl<'w> Reading<'w> {
                 Err(error) => vec![(asked.part, Some(Err(error.into())))],
             };
         }
-        let silence = if matches!(ended, Err(Unanswered::Retryable(_))) {
-            self.silence.fetch_add(1, Ordering::Relaxed) + 1
-        } else {
-            self.silence.store(0, Ordering::Relaxed);
-            0
-        };
-        // Nobody there: with all its attempts each further part would take as long to say so.
-        if silence >= SILENCE || matches!(ended, Err(Unanswered::Wait { .. } | Unanswered::Permanent { .. }))
-        {
-            self.stopped.store(true, Ordering::Relaxed);
-        }
+        self.patience.hear(&ended);
         vec![(asked.part, Some(ended))]
     }
 

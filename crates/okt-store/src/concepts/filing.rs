@@ -54,6 +54,29 @@ pub async fn find(
     Ok(found)
 }
 
+/// Of these names those that one concept of the repository has and no other, in whatever context: by their keys, with the
+/// label of its context.
+#[tracing::instrument(level = "debug", name = "db.concepts.find_single", skip_all)]
+pub async fn find_single(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    names: &[&str],
+) -> Result<BTreeMap<String, String>> {
+    let keys: Vec<String> = names.iter().map(|name| name_key(name)).collect();
+    let rows = sqlx::query!(
+        r#"SELECT s.name_key AS "name_key!", x.label
+             FROM (SELECT c.name_key, min(c.context_no) AS context_no
+                     FROM okt_repository.concepts c
+                    WHERE c.repository_id = $1 AND c.name_key = ANY ($2) AND c.merged_into IS NULL
+                    GROUP BY c.name_key
+                   HAVING count(*) = 1) AS s
+             JOIN okt_repository.contexts x ON x.repository_id = $1 AND x.no = s.context_no"#,
+        repository.uuid(),
+        &keys,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.name_key, row.label)).collect())
+}
+
 async fn insert(conn: &mut PgConnection, repository: RepositoryId, concepts: &[&NewConcept]) -> Result<()> {
     let labels: BTreeSet<&str> = concepts.iter().map(|new| new.context.as_str()).collect();
     let labels: Vec<String> = labels.into_iter().map(str::to_owned).collect();

@@ -1,12 +1,13 @@
 //! Which facts speak of which concepts.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use okt_model::{ConceptId, Error, FoundBy, RepositoryId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::roots;
+use crate::concept_relations;
 use okt_pg::Result;
 
 /// A fact that speaks of a concept.
@@ -65,6 +66,22 @@ pub async fn unlink(
     Ok(sqlx::query_file_scalar!("src/sql/unlink_facts.sql", repository.uuid(), root, facts)
         .fetch_all(conn)
         .await?)
+}
+
+/// Takes away what rules or a model found in facts, before another one says what it finds. What a person linked stays.
+#[tracing::instrument(level = "debug", name = "db.fact_concepts.unlink_found", skip_all)]
+pub async fn unlink_found(conn: &mut PgConnection, repository: RepositoryId, facts: &[i64]) -> Result<u64> {
+    let gone = sqlx::query_scalar!(
+        "DELETE FROM okt_repository.fact_concepts WHERE repository_id = $1 AND fact_no = ANY ($2) AND found_by <> $3
+         RETURNING fact_no",
+        repository.uuid(),
+        facts,
+        FoundBy::Person.number(),
+    );
+    let gone = gone.fetch_all(&mut *conn).await?;
+    let of: BTreeSet<i64> = gone.iter().copied().collect();
+    concept_relations::mark(conn, repository, &of.into_iter().collect::<Vec<i64>>()).await?;
+    Ok(u64::try_from(gone.len()).map_err(Error::internal)?)
 }
 
 /// Moves the links of facts from one concept to another, as somebody says who splits one in two; returns how many facts.

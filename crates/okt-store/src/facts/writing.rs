@@ -232,13 +232,16 @@ async fn linked(
     Ok(rows.fetch_all(conn).await?.into_iter().collect())
 }
 
-/// Removes the links of a source to these facts.
+/// Removes the links of a source to these facts. What its job was going to read of them is for others to read.
 async fn let_go(conn: &mut PgConnection, repository: RepositoryId, source: i64, facts: &[i64]) -> Result<()> {
     if facts.is_empty() {
         return Ok(());
     }
     sqlx::query!(
-        "DELETE FROM okt_repository.fact_sources
+        "WITH unread AS (
+             DELETE FROM okt_repository.concept_readings
+              WHERE repository_id = $1 AND source_no = $2 AND fact_no = ANY ($3) AND NOT done)
+         DELETE FROM okt_repository.fact_sources
           WHERE repository_id = $1 AND source_no = $2 AND fact_no = ANY ($3)",
         repository.uuid(),
         source,

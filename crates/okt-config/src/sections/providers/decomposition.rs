@@ -65,7 +65,8 @@ impl ImageExtraction {
 pub struct ConceptExtraction {
     /// Whether it is enabled.
     pub enabled: bool,
-    /// Id of a model in `providers.ai.models`; empty turns the stage off.
+    /// Id of a model in `providers.ai.models`, or `builtin-concepts-1`, which asks no model: it takes names, titles and
+    /// noun phrases, for nothing. Empty turns the stage off.
     pub model: String,
     /// Facts per call.
     #[schemars(range(min = 1))]
@@ -73,4 +74,11 @@ pub struct ConceptExtraction {
     /// Concurrent calls.
     #[schemars(range(min = 1))]
     pub concurrency: u32,
+}
+
+impl ConceptExtraction {
+    /// Whether concepts are looked for.
+    pub const fn is_on(&self) -> bool {
+        self.enabled && !self.model.is_empty()
+    }
 }

@@ -153,7 +153,12 @@ async fn the_audit_and_keys_are_cleaned_by_jobs_of_their_own() {
     for _ in 0..3 {
         workers.push(
             queue
-                .start(&[], okt_testkit::jobs::kinds(&config).await, None, okt_jobs::periodic().unwrap())
+                .start(
+                    &[],
+                    okt_testkit::jobs::kinds(&config).await,
+                    None,
+                    okt_jobs::periodic(&config).unwrap(),
+                )
                 .await,
         );
     }

@@ -1,0 +1,192 @@
+//! Finds what the facts of a source are about, and links them to concepts. Reads facts that are `stable` and that nobody has
+//! read for concepts yet, with this model and these instructions; leaves them linked, or without a link if they name nothing.
+//!
+//! Facts are asked about a few at a time. Which are asked about together is written down before the first question, and every
+//! answer before it is used, so no run pays for what another has paid for. A fact that several sources make is read once.
+
+mod reading;
+mod writing;
+
+use std::collections::BTreeMap;
+
+use okt_ai::waiting_for_budget;
+use okt_extract::Promptset;
+use okt_extract::concepts::{self, Found};
+use okt_model::{
+    ConceptExtraction, ContentHash, Context, Error, ExtractConcepts, NoFacts, RefreshConceptRelations,
+    Result, Source, SourceId, UnmappedContexts,
+};
+use okt_queue::{Finished, JobCommit, JobContext, JobError};
+use okt_store::concept_readings::{self, Readable, ReadingState};
+use okt_store::outbox::When;
+use okt_store::{contexts, promptsets, repository_settings, source_extractions, sources};
+use sha2::{Digest, Sha256};
+
+use self::reading::Reading;
+use crate::Tools;
+use crate::asking::{RUNS, Stopped};
+use crate::tools::paid;
+
+/// A source, its facts, and with what they are read.
+struct Work {
+    source: Source,
+    facts: Vec<Readable>,
+    contexts: Vec<Context>,
+    unmapped: UnmappedContexts,
+    promptset: Promptset,
+    model: String,
+    promptset_hash: ContentHash,
+    /// The model and its instructions as one number.
+    reader: i64,
+}
+
+/// The concepts of a fact, which is given by its place in [`Work::facts`].
+struct Finding {
+    fact: usize,
+    concepts: Vec<Found>,
+}
+
+/// What was found, and what was not.
+#[derive(Default)]
+struct Findings {
+    found: Vec<Finding>,
+    skipped: BTreeMap<String, u32>,
+    /// Facts without a usable answer, and the first reason.
+    failed: u32,
+    failure: Option<NoFacts>,
+    /// Facts that were not asked about, or not answered in time.
+    unanswered: u32,
+    stopped: Option<Stopped>,
+}
+
+/// Asks for the concepts of a source, if concepts are looked for.
+pub(crate) async fn push(tx: &mut JobCommit, tools: &Tools, source: SourceId) -> Result<(), JobError> {
+    if tools.config().providers.decomposition.concept_extraction.is_on() {
+        tx.push(&ExtractConcepts { source }, When::default()).await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn run(
+    payload: ExtractConcepts,
+    ctx: JobContext,
+    tools: Tools,
+) -> Result<Finished, JobError> {
+    if !tools.config().providers.decomposition.concept_extraction.is_on() {
+        return ctx.begin().await?.commit(None).await;
+    }
+    let Some(work) = Work::read(&ctx, &tools, payload.source).await? else {
+        // Deleted meanwhile.
+        return ctx.begin().await?.commit(None).await;
+    };
+    let (work, findings) = if work.model == concepts::MODEL {
+        extract(work).await?
+    } else {
+        let on_cost = |cost| ctx.spent(cost);
+        let findings = Reading::new(&ctx, &tools, &work, &on_cost).await?.run().await?;
+        (work, findings)
+    };
+    conclude(&ctx, &work, findings).await
+}
+
+impl Work {
+    async fn read(ctx: &JobContext, tools: &Tools, source: SourceId) -> Result<Option<Self>, JobError> {
+        let mut conn = ctx.databases().acquire_system().await?;
+        let settings = repository_settings::find(&mut conn, ctx.repository()).await?.unwrap_or_default();
+        let used = promptsets::find_used(&mut conn, ctx.repository()).await?;
+        drop(conn);
+        let promptset = Promptset::of(used.as_ref()).map_err(Error::internal)?;
+        let model = tools.config().providers.decomposition.concept_extraction.model.clone();
+        let promptset_hash =
+            if model == concepts::MODEL { concepts::promptset_hash() } else { promptset.registry_hash() };
+        let reader = reader(&model, promptset_hash);
+        let mut tx = ctx.checkpoint().await?;
+        let Some(source) = sources::find(&mut tx, ctx.repository(), source).await? else { return Ok(None) };
+        let facts = concept_readings::list(&mut tx, ctx.repository(), source.id, reader).await?;
+        let mut contexts = contexts::list(&mut tx, ctx.repository()).await?;
+        tx.commit().await?;
+        // What becomes a part of another one takes in nothing new.
+        contexts.retain(|context| context.merging_into.is_none());
+        let unmapped = settings.unmapped_contexts;
+        Ok(Some(Self { source, facts, contexts, unmapped, promptset, model, promptset_hash, reader }))
+    }
+}
+
+/// Without a model: names, titles and noun phrases.
+async fn extract(work: Work) -> Result<(Work, Findings)> {
+    let found = tokio::task::spawn_blocking(move || {
+        let texts: Vec<&str> = work.facts.iter().map(|fact| fact.text.as_str()).collect();
+        let (title, language) = (work.source.title.as_deref(), work.source.language.as_deref());
+        let found = concepts::extract(&texts, title, language, &work.contexts);
+        (work, found)
+    });
+    let (work, found) = found.await.map_err(Error::internal)?;
+    let found = found.into_iter().enumerate().map(|(fact, concepts)| Finding { fact, concepts });
+    let found = found.filter(|finding| work.facts[finding.fact].state != ReadingState::Settled).collect();
+    Ok((work, Findings { found, ..Findings::default() }))
+}
+
+/// What the findings mean for the source.
+async fn conclude(ctx: &JobContext, work: &Work, mut findings: Findings) -> Result<Finished, JobError> {
+    match findings.stopped.take() {
+        Some(Stopped::Wait { why, delay, budget }) => {
+            if let Some(budget) = budget {
+                let read = u64::try_from(findings.found.len()).unwrap_or(u64::MAX);
+                ctx.progress(waiting_for_budget("concepts", read, budget));
+            }
+            return Err(JobError::Waits { why, delay });
+        }
+        // What can't pass would not pass in another run.
+        Some(Stopped::Retryable(error)) if error.retryable() && ctx.attempt() < RUNS => {
+            return Err(error.into());
+        }
+        Some(Stopped::Retryable(error)) => findings.give_up("unanswered", &error.to_string()),
+        Some(Stopped::Permanent { code, message, .. }) => findings.give_up(code, &message),
+        None => {}
+    }
+    let Findings { found, mut skipped, failed, failure, .. } = findings;
+    let links = writing::write(ctx, work, &found, &mut skipped).await?;
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let extraction = ConceptExtraction {
+        model: work.model.clone(),
+        promptset_hash: work.promptset_hash.to_string(),
+        facts: count(found.len()),
+        links,
+        skipped,
+        failed,
+        failure,
+    };
+    let cost = paid(ctx, work.source.id).await?;
+    let given_up = extraction.failure.as_ref().map(|failure| {
+        format!("{failed} facts were not read for concepts, the first because: {}", failure.message)
+    });
+    let mut tx = if given_up.is_some() { ctx.begin_discardable().await? } else { ctx.begin().await? };
+    source_extractions::note_concepts(&mut tx, ctx.repository(), work.source.id, &extraction, cost).await?;
+    // Also for what deduplication and the source before it have changed.
+    tx.push(&RefreshConceptRelations {}, When::default()).await?;
+    let output = Some(serde_json::to_value(&extraction).map_err(Error::internal)?);
+    match given_up {
+        Some(why) => tx.discard(why, output).await,
+        None => tx.commit(output).await,
+    }
+}
+
+impl Findings {
+    fn fail(&mut self, facts: usize, code: &str, message: &str) {
+        self.failed += u32::try_from(facts).unwrap_or(u32::MAX);
+        self.failure.get_or_insert_with(|| NoFacts::new(code, message));
+    }
+
+    /// Gives up what was not answered.
+    fn give_up(&mut self, code: &str, message: &str) {
+        let unanswered = std::mem::take(&mut self.unanswered);
+        self.fail(usize::try_from(unanswered).unwrap_or(usize::MAX), code, message);
+    }
+}
+
+fn reader(model: &str, promptset: ContentHash) -> i64 {
+    let digest = Sha256::new().chain_update(model).chain_update([0]).chain_update(promptset.0).finalize();
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest[..8]);
+    i64::from_be_bytes(first)
+}

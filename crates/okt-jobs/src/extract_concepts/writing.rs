@@ -1,0 +1,176 @@
+//! Writes down what facts are about: concepts, their aliases, links, and that the facts were read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use okt_extract::concepts::{self, Found};
+use okt_model::{AliasBy, CATCH_ALL_CONTEXT, Error, MOST_CONTEXTS, NewConcept, UnmappedContexts, name_key};
+use okt_queue::{JobContext, JobError};
+use okt_store::concept_aliases::{self, NewAlias};
+use okt_store::concepts::{NewLink, file, find_single, link, unlink_found};
+use okt_store::contexts::{self, NewContext};
+use okt_store::{Tx, concept_readings};
+
+use super::{Finding, Work};
+
+/// Facts in one transaction. It holds their contexts, which others wait for.
+const BATCH: usize = 100;
+
+/// A concept by its name and context, both as they are compared.
+type Key = (String, String);
+
+/// Returns how many links there are; what has no place in the repository is counted.
+pub(super) async fn write(
+    ctx: &JobContext,
+    work: &Work,
+    found: &[Finding],
+    skipped: &mut BTreeMap<String, u32>,
+) -> Result<u32, JobError> {
+    let mut links = 0;
+    for batch in found.chunks(BATCH) {
+        let mut tx = ctx.checkpoint().await?;
+        let (linked, without) = write_batch(&mut tx, ctx, work, batch).await?;
+        tx.commit().await?;
+        links += linked;
+        if without > 0 {
+            *skipped.entry("unmapped_context".to_owned()).or_default() += without;
+        }
+    }
+    Ok(links)
+}
+
+async fn write_batch(
+    tx: &mut Tx,
+    ctx: &JobContext,
+    work: &Work,
+    found: &[Finding],
+) -> Result<(u32, u32), JobError> {
+    let repository = ctx.repository();
+    let by = if work.model == concepts::MODEL { AliasBy::Builtin } else { AliasBy::Model };
+    let mut places = Places::of(work);
+    places.prepare(tx, ctx, work, found).await?;
+    let mut new: BTreeMap<Key, NewConcept> = BTreeMap::new();
+    let mut without = 0;
+    let mut wanted = Vec::new();
+    for finding in found {
+        for one in &finding.concepts {
+            let Some(concept) = places.place(one) else {
+                without += 1;
+                continue;
+            };
+            let key = (name_key(&concept.name), name_key(&concept.context));
+            wanted.push((work.facts[finding.fact].no, key.clone(), one));
+            new.entry(key).or_insert(concept);
+        }
+    }
+    let (keys, new): (Vec<Key>, Vec<NewConcept>) = new.into_iter().unzip();
+    let filed = file(tx, repository, &new).await?;
+    let ids: BTreeMap<Key, _> = keys.into_iter().zip(filed).collect();
+    let (mut aliases, mut links) = (BTreeMap::new(), Vec::new());
+    for (fact, key, one) in wanted {
+        let concept = *ids.get(&key).ok_or_else(|| Error::internal("a concept was not filed"))?;
+        links.push(NewLink { concept, fact, found_by: one.found_by });
+        for form in one.forms.iter().filter(|form| name_key(form) != key.0) {
+            let alias = NewAlias { concept, text: form.clone(), by };
+            aliases.entry((concept, name_key(form))).or_insert(alias);
+        }
+    }
+    let aliases: Vec<NewAlias> = aliases.into_values().collect();
+    concept_aliases::insert(tx, repository, &aliases).await?;
+    let of = |finding: &Finding| &work.facts[finding.fact];
+    let before: Vec<i64> = found.iter().map(of).filter(|fact| fact.read_before).map(|fact| fact.no).collect();
+    if !before.is_empty() {
+        unlink_found(tx, repository, &before).await?;
+    }
+    let count = u32::try_from(links.len()).unwrap_or(u32::MAX);
+    link(tx, repository, &links).await?;
+    let read: Vec<i64> = found.iter().map(|finding| of(finding).no).collect();
+    concept_readings::finish(tx, repository, work.source.id, work.reader, &read).await?;
+    Ok((count, without))
+}
+
+/// Where concepts are filed.
+struct Places<'w> {
+    unmapped: UnmappedContexts,
+    /// The label of the catch-all, as the repository writes it.
+    catch_all: &'w str,
+    /// Labels that were added, as they are compared.
+    added: BTreeSet<String>,
+    /// Names that one concept of the repository has, with its context.
+    single: BTreeMap<String, String>,
+}
+
+impl<'w> Places<'w> {
+    fn of(work: &'w Work) -> Self {
+        let mut labels = work.contexts.iter().map(|context| context.label.as_str());
+        let catch_all = labels.find(|label| label.eq_ignore_ascii_case(CATCH_ALL_CONTEXT));
+        Self {
+            unmapped: work.unmapped,
+            catch_all: catch_all.unwrap_or(CATCH_ALL_CONTEXT),
+            added: BTreeSet::new(),
+            single: BTreeMap::new(),
+        }
+    }
+
+    /// Adds contexts that are wanted, and looks up what would fall into the catch-all.
+    async fn prepare(
+        &mut self,
+        tx: &mut Tx,
+        ctx: &JobContext,
+        work: &Work,
+        found: &[Finding],
+    ) -> Result<(), JobError> {
+        let repository = ctx.repository();
+        let all = || found.iter().flat_map(|finding| &finding.concepts);
+        let mut wanted: BTreeMap<String, &str> = BTreeMap::new();
+        if self.unmapped == UnmappedContexts::Add {
+            let labels = all().filter_map(Found::unmapped);
+            wanted.extend(labels.map(|label| (name_key(label), label)));
+            let there = contexts::count(tx, repository).await?;
+            let free = usize::try_from(MOST_CONTEXTS - there).unwrap_or(0);
+            while wanted.len() > free {
+                wanted.pop_last();
+            }
+            self.added = wanted.keys().cloned().collect();
+        }
+        if !work.contexts.iter().any(|context| context.label == self.catch_all) {
+            wanted.insert(name_key(self.catch_all), self.catch_all);
+        }
+        let new: Vec<NewContext> = wanted
+            .into_values()
+            .map(|label| NewContext {
+                label: label.to_owned(),
+                description: String::new(),
+                ontology_class: None,
+            })
+            .collect();
+        if !new.is_empty() {
+            contexts::insert(tx, repository, &new).await?;
+        }
+        let caught: Vec<&str> = all()
+            .filter(|one| self.label(one) == Some(self.catch_all))
+            .map(|one| one.name.as_str())
+            .collect();
+        self.single = find_single(tx, repository, &caught).await?;
+        Ok(())
+    }
+
+    /// The label of the context that a concept is filed under, without a look at what is there already.
+    fn label<'f>(&'f self, found: &'f Found) -> Option<&'f str> {
+        let Some(unmapped) = found.unmapped() else { return Some(found.place.label()) };
+        match self.unmapped {
+            UnmappedContexts::Skip => None,
+            UnmappedContexts::Add if self.added.contains(&name_key(unmapped)) => Some(unmapped),
+            UnmappedContexts::Add | UnmappedContexts::CatchAll => Some(self.catch_all),
+        }
+    }
+
+    /// The concept that it is; `None` where the repository wants none like it.
+    fn place(&self, found: &Found) -> Option<NewConcept> {
+        let label = self.label(found)?;
+        // Nobody says what it is, and there is one of this name: rather that one than two of the same thing.
+        let known = self.single.get(&name_key(&found.name)).filter(|_| label == self.catch_all);
+        let unmapped_label = found.unmapped().filter(|_| label == self.catch_all).map(str::to_owned);
+        let context = known.map_or(label, String::as_str).to_owned();
+        Some(NewConcept { name: found.name.clone(), context, description: None, unmapped_label })
+    }
+}

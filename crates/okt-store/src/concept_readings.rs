@@ -1,0 +1,151 @@
+//! Rows of `okt_repository.concept_readings`: which facts were read for concepts, by whom, and which are asked about together.
+
+use okt_model::{RepositoryId, SourceId};
+use sqlx::PgConnection;
+
+use okt_pg::Result;
+
+/// A fact of a source, for somebody who reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Readable {
+    pub no: i64,
+    pub text: String,
+    pub state: ReadingState,
+    /// Somebody else has read it before.
+    pub read_before: bool,
+}
+
+/// What a reader has to do with a fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadingState {
+    /// To be read, in no batch yet.
+    Open,
+    /// To be read with those of the same batch.
+    Planned(i64),
+    /// Nothing: it was read, another source's job reads it, or it is not a fact of its own (new, rejected, a duplicate).
+    Settled,
+}
+
+/// All facts that a source makes, in the order of their numbers. Those that are not to be read are listed too: they say what
+/// the others speak of.
+#[tracing::instrument(level = "debug", name = "db.concept_readings.list", skip_all, fields(source.id = %source))]
+pub async fn list(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+    reader: i64,
+) -> Result<Vec<Readable>> {
+    let rows = sqlx::query!(
+        r#"SELECT f.no, f.text, f.status = 'stable' AS "stable!", r.reader AS "reader?", r.done AS "done?",
+                  r.batch AS "batch?", r.source_no = s.no AS "ours?"
+             FROM okt_repository.sources s
+             JOIN okt_repository.fact_sources l ON l.repository_id = s.repository_id AND l.source_no = s.no
+             JOIN okt_repository.facts f ON f.repository_id = l.repository_id AND f.no = l.fact_no
+             LEFT JOIN okt_repository.concept_readings r ON r.repository_id = f.repository_id AND r.fact_no = f.no
+            WHERE s.repository_id = $1 AND s.id = $2
+            ORDER BY f.no"#,
+        repository.uuid(),
+        source.uuid(),
+    );
+    let rows = rows.fetch_all(conn).await?.into_iter().map(|row| {
+        let same = row.reader == Some(reader);
+        let state = match (same, row.done, row.batch) {
+            (true, Some(true), _) => ReadingState::Settled,
+            (true, Some(false), Some(batch)) if row.ours == Some(true) => ReadingState::Planned(batch),
+            (true, Some(false), _) => ReadingState::Settled,
+            _ if row.stable => ReadingState::Open,
+            _ => ReadingState::Settled,
+        };
+        Readable { no: row.no, text: row.text, state, read_before: !same && row.done == Some(true) }
+    });
+    Ok(rows.collect())
+}
+
+/// These are going to be read by the job of a source, each with its batch. What another source's job has taken on meanwhile
+/// stays with it.
+#[tracing::instrument(level = "debug", name = "db.concept_readings.plan", skip_all, fields(source.id = %source))]
+pub async fn plan(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+    reader: i64,
+    batches: &[(i64, i64)],
+) -> Result<u64> {
+    write(conn, repository, source, reader, batches, false).await
+}
+
+/// These were read.
+#[tracing::instrument(level = "debug", name = "db.concept_readings.finish", skip_all, fields(source.id = %source))]
+pub async fn finish(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+    reader: i64,
+    facts: &[i64],
+) -> Result<u64> {
+    let alone: Vec<(i64, i64)> = facts.iter().map(|fact| (*fact, *fact)).collect();
+    write(conn, repository, source, reader, &alone, true).await
+}
+
+async fn write(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+    reader: i64,
+    facts: &[(i64, i64)],
+    done: bool,
+) -> Result<u64> {
+    let (facts, batches): (Vec<i64>, Vec<i64>) = facts.iter().copied().unzip();
+    // A fact that is gone by now gets none. Those that are there stay until the end of the transaction.
+    let there = sqlx::query_scalar!(
+        "SELECT f.no FROM okt_repository.facts f WHERE f.repository_id = $1 AND f.no = ANY ($2)
+          ORDER BY f.content_hash
+            FOR KEY SHARE OF f",
+        repository.uuid(),
+        &facts,
+    );
+    let there = there.fetch_all(&mut *conn).await?;
+    let written = sqlx::query!(
+        "INSERT INTO okt_repository.concept_readings AS r (repository_id, fact_no, reader, source_no, batch, done)
+         SELECT $1, n.fact_no, $3, s.no, n.batch, $6
+           FROM unnest($4::bigint[], $5::bigint[]) AS n (fact_no, batch)
+           JOIN okt_repository.sources s ON s.repository_id = $1 AND s.id = $2
+          WHERE n.fact_no = ANY ($7)
+          ORDER BY n.fact_no
+         ON CONFLICT (repository_id, fact_no)
+         DO UPDATE SET reader = excluded.reader, source_no = excluded.source_no, done = excluded.done,
+                       batch = CASE WHEN excluded.done THEN r.batch ELSE excluded.batch END
+          WHERE r.reader <> excluded.reader OR (excluded.done AND NOT r.done)",
+        repository.uuid(),
+        source.uuid(),
+        reader,
+        &facts,
+        &batches,
+        done,
+        &there,
+    );
+    Ok(written.execute(conn).await?.rows_affected())
+}
+
+/// The sources that make any of these facts, the first one of each, in the order of their numbers.
+#[tracing::instrument(level = "debug", name = "db.concept_readings.list_sources", skip_all)]
+pub async fn list_sources(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    facts: &[i64],
+) -> Result<Vec<SourceId>> {
+    let rows = sqlx::query_scalar!(
+        r#"SELECT s.id AS "id!"
+             FROM (SELECT DISTINCT l.source_no
+                     FROM unnest($2::bigint[]) AS n (no)
+                    CROSS JOIN LATERAL (SELECT o.source_no FROM okt_repository.fact_sources o
+                                         WHERE o.repository_id = $1 AND o.fact_no = n.no
+                                         ORDER BY o.source_no LIMIT 1) AS l) AS d
+             JOIN okt_repository.sources s ON s.repository_id = $1 AND s.no = d.source_no
+            ORDER BY s.no"#,
+        repository.uuid(),
+        facts,
+    );
+    let rows = rows.fetch_all(conn).await?;
+    Ok(rows.into_iter().map(Into::into).collect())
+}
