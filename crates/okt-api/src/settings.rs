@@ -4,12 +4,12 @@ use axum::extract::State;
 use okt_app::SettingsChange;
 use okt_auth::permissions::RepositoryManage;
 use okt_http::{Json, Problem};
-use okt_model::Stages;
+use okt_model::{Stages, UnmappedContexts};
 use okt_wire::settings::{
     BudgetChange, BudgetView, PromptsetsChange, ProviderSwitch, RegistryChange, SettingsView, StagesChange,
-    Switch,
+    Switch, UnmappedContextsChange,
 };
-use okt_wire::vocabulary::{OnExceed, read_if_given};
+use okt_wire::vocabulary::{OnExceed, read, read_if_given};
 
 use crate::Api;
 use crate::extract::{Repository, RequestOrigin};
@@ -114,6 +114,20 @@ pub async fn stages(
         image_extraction: body.image_extraction,
     };
     changed(&api, &repository, origin, SettingsChange::Stages(stages)).await
+}
+
+/// Choose what becomes of concepts whose context the repository does not have.
+#[utoipa::path(put, path = "/api/v1/repositories/{repoID}/settings/contexts", tag = "Settings",
+    operation_id = "setUnmappedContexts", request_body = UnmappedContextsChange,
+    responses((status = 200, body = SettingsView, description = "All settings as they are now")))]
+pub async fn contexts(
+    State(api): State<Api>,
+    repository: Repository<RepositoryManage>,
+    origin: RequestOrigin,
+    Json(body): Json<UnmappedContextsChange>,
+) -> Result<Json<SettingsView>, Problem> {
+    let chosen = read::<UnmappedContexts>("unmapped_contexts", &body.unmapped_contexts)?;
+    changed(&api, &repository, origin, SettingsChange::UnmappedContexts(chosen)).await
 }
 
 async fn changed(

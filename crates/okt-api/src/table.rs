@@ -101,6 +101,7 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<RepositoryManage>(), route!(settings::promptsets))
         .at(needs::<RepositoryManage>(), route!(settings::budget))
         .at(needs::<RepositoryManage>(), route!(settings::stages))
+        .at(needs::<RepositoryManage>(), route!(settings::contexts))
         .at(needs::<RepositoryManage>(), once(&api.app, route!(contexts::create)))
         .at(needs::<RepositoryManage>(), route!(contexts::update))
         .at(needs::<RepositoryManage>(), route!(contexts::delete))

@@ -1,17 +1,19 @@
-//! What it would cost to turn sources into facts, before anybody pays.
+//! What it would cost to turn sources into facts, and to read these for concepts, before anybody pays.
 
 use std::collections::BTreeSet;
 
 use okt_auth::permissions::SourceWrite;
 use okt_auth::{RepoAccess, RepoScope};
 use okt_config::Chunking;
-use okt_extract::{Promptset, Text, chunks, estimate, fact_questions, image_questions};
+use okt_extract::concepts::{concept_question, reader};
+use okt_extract::{Promptset, Question, Text, chunks, estimate, fact_questions, image_questions};
 use okt_model::{
-    ContentHash, EXTRACTIVE_MODEL, Error, Money, Operation, Result, Source, SourceId, SourceImage,
-    SourceText, Usage, UsageFilter, UsageGroup,
+    CONCEPT_MODEL, ContentHash, Context, EXTRACTIVE_MODEL, Error, Money, Operation, Result, Source, SourceId,
+    SourceImage, SourceText, Usage, UsageFilter, UsageGroup,
 };
+use okt_store::concept_readings::{self, ReadingState};
 use okt_store::{
-    ai_calls, model_answers, promptsets, repository_settings, source_images, source_texts, sources,
+    ai_calls, contexts, model_answers, promptsets, repository_settings, source_images, source_texts, sources,
 };
 
 use crate::App;
@@ -22,6 +24,8 @@ const HISTORY_DAYS: u64 = 60;
 /// What models write for each token that they read of a source: about a fact for a sentence, as long as it, and nearly as
 /// much again for the form that it has to have.
 const WRITTEN: f64 = 1.8;
+/// What models write for each token of a fact when they name its concepts: two or three, each with a context and a form.
+const NAMED: f64 = 1.5;
 /// What looking at a picture takes, by and large.
 const IMAGE_TOKENS: (f64, f64) = (1_000.0, 150.0);
 
@@ -62,7 +66,8 @@ impl App {
         let settings = &self.config().providers.decomposition;
         let model = settings.fact_extraction.model.clone();
         let (promptset, with_images) = self.chosen(scope).await?;
-        let history = self.history(scope, &model).await?;
+        let history = self.history(scope, &model, Operation::FactExtraction).await?;
+        let reading = self.concept_reading(scope, &promptset).await?;
         let mut found = Vec::new();
         // Naming one twice does not make it dearer.
         let ids: BTreeSet<SourceId> = ids.iter().copied().collect();
@@ -71,10 +76,18 @@ impl App {
             let images = if with_images { self.looks(&promptset, &source, &images) } else { Vec::new() };
             let (promptset, chunking, named) = (promptset.clone(), settings.chunking.clone(), model.clone());
             // A long text takes a while to cut, and others want to be answered.
+            let unread = match &reading {
+                Some(reading) => self.unread(scope, &source, &text, reading).await?,
+                None => Vec::new(),
+            };
             let asked =
                 tokio::task::spawn_blocking(move || Asked::of(&promptset, &source, &text, &chunking, &named));
             let asked = asked.await.map_err(Error::internal)?;
-            found.push(self.priced(scope, *id, &model, asked, images, history).await?);
+            let mut estimate = self.priced(scope, *id, &model, asked, images, history).await?;
+            if let Some(reading) = &reading {
+                self.add_concepts(scope, &mut estimate, reading, &unread).await?;
+            }
+            found.push(estimate);
         }
         Ok(Estimate { model, from_history: history.is_some(), sources: found })
     }
@@ -107,17 +120,12 @@ impl App {
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         let known = model_answers::list(&mut tx, repository, &keys).await?;
         tx.commit().await?;
-        let (mut reads, mut writes) = (0.0, 0.0);
         let open: Vec<&Asked> = asked.iter().filter(|asked| !known.contains_key(&asked.key)).collect();
-        for asked in &open {
-            let ratio = history.unwrap_or(asked.rule_of_thumb());
-            reads += asked.characters * ratio.tokens_in;
-            writes += asked.characters * ratio.tokens_out;
-        }
+        let (reads, writes) = tokens(&open, history, WRITTEN);
         let images = images.iter().filter(|key| !known.contains_key(key)).count();
         let (calls, images) = (count(open.len()), count(images));
         let looks = small(images);
-        let price = self.price_of(model, rounded(reads), rounded(writes));
+        let price = self.price_of(model, reads, writes);
         let viewer = &self.config().providers.decomposition.image_extraction.model;
         let looking = self.price_of(viewer, rounded(looks * IMAGE_TOKENS.0), rounded(looks * IMAGE_TOKENS.1));
         Ok(SourceEstimate {
@@ -125,10 +133,84 @@ impl App {
             chunks,
             answered: chunks - calls,
             calls: calls + images,
-            tokens_in: rounded(reads + looks * IMAGE_TOKENS.0),
-            tokens_out: rounded(writes + looks * IMAGE_TOKENS.1),
+            tokens_in: reads + rounded(looks * IMAGE_TOKENS.0),
+            tokens_out: writes + rounded(looks * IMAGE_TOKENS.1),
             usd: price + looking,
         })
+    }
+
+    /// How facts would be read for concepts; `None` where no model is asked for that.
+    async fn concept_reading(
+        &self,
+        scope: &RepoAccess,
+        promptset: &Promptset,
+    ) -> Result<Option<ConceptReading>> {
+        let settings = &self.config().providers.decomposition.concept_extraction;
+        if !settings.is_on() || settings.model == CONCEPT_MODEL {
+            return Ok(None);
+        }
+        let history = self.history(scope, &settings.model, Operation::ConceptExtraction).await?;
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        let mut contexts = contexts::list(&mut tx, scope.repository()).await?;
+        tx.commit().await?;
+        contexts.retain(|context| context.merging_into.is_none());
+        Ok(Some(ConceptReading {
+            model: settings.model.clone(),
+            promptset: promptset.clone(),
+            contexts,
+            batch: usize::try_from(settings.fact_batch_size.max(1)).unwrap_or(1),
+            history,
+        }))
+    }
+
+    /// The facts of a source that nobody has read for concepts. Where it has none yet, its sentences stand for them.
+    async fn unread(
+        &self,
+        scope: &RepoAccess,
+        source: &Source,
+        text: &SourceText,
+        reading: &ConceptReading,
+    ) -> Result<Vec<String>> {
+        if source.fact_count == 0 {
+            let sentences = Text::new(&text.text, &text.sentences);
+            let all = (0..text.sentences.len()).map(|no| sentences.sentence(no).to_owned());
+            return Ok(all.collect());
+        }
+        let reader = reader(&reading.model, reading.promptset.registry_hash());
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        let facts = concept_readings::list(&mut tx, scope.repository(), source.id, reader).await?;
+        tx.commit().await?;
+        let unread = facts.into_iter().filter(|fact| fact.state != ReadingState::Settled);
+        Ok(unread.map(|fact| fact.text).collect())
+    }
+
+    /// Adds what it would cost to read facts for concepts.
+    async fn add_concepts(
+        &self,
+        scope: &RepoAccess,
+        estimate: &mut SourceEstimate,
+        reading: &ConceptReading,
+        facts: &[String],
+    ) -> Result<()> {
+        let facts: Vec<&str> = facts.iter().map(String::as_str).collect();
+        let asked: Vec<Asked> = facts
+            .chunks(reading.batch)
+            .map(|facts| {
+                let question = concept_question(&reading.promptset, facts, &reading.contexts);
+                Asked::new(&question, &reading.model, facts.iter().copied())
+            })
+            .collect();
+        let keys: Vec<ContentHash> = asked.iter().map(|asked| asked.key).collect();
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        let known = model_answers::list(&mut tx, scope.repository(), &keys).await?;
+        tx.commit().await?;
+        let open: Vec<&Asked> = asked.iter().filter(|asked| !known.contains_key(&asked.key)).collect();
+        let (reads, writes) = tokens(&open, reading.history, NAMED);
+        estimate.calls += count(open.len());
+        estimate.tokens_in += reads;
+        estimate.tokens_out += writes;
+        estimate.usd += self.price_of(&reading.model, reads, writes);
+        Ok(())
     }
 
     /// A model that is not in the catalogue costs nothing, since it can't be asked.
@@ -147,13 +229,13 @@ impl App {
     }
 
     /// How many tokens the model made of a character lately, in this repository.
-    async fn history(&self, scope: &RepoAccess, model: &str) -> Result<Option<Ratio>> {
+    async fn history(&self, scope: &RepoAccess, model: &str, operation: Operation) -> Result<Option<Ratio>> {
         let mut tx = self.databases().begin_system().await?;
         let to = ai_calls::today(&mut tx).await?;
         let from = to.checked_sub_days(chrono::Days::new(HISTORY_DAYS)).unwrap_or(to);
         let filter = UsageFilter { group: UsageGroup::Model, from, to };
-        let operation = Some(Operation::FactExtraction);
-        let found = ai_calls::list_sums(&mut tx, Some(scope.repository()), filter, operation, 100).await?;
+        let found =
+            ai_calls::list_sums(&mut tx, Some(scope.repository()), filter, Some(operation), 100).await?;
         tx.commit().await?;
         let known = found.into_iter().find(|usage| usage.key == model && usage.calls >= HISTORY);
         Ok(known.and_then(|usage| ratio(&usage)))
@@ -186,6 +268,15 @@ impl App {
     }
 }
 
+/// How facts would be read for concepts.
+struct ConceptReading {
+    model: String,
+    promptset: Promptset,
+    contexts: Vec<Context>,
+    batch: usize,
+    history: Option<Ratio>,
+}
+
 /// A call that would be made.
 struct Asked {
     key: ContentHash,
@@ -208,21 +299,37 @@ impl Asked {
         let cut = chunks(&sentences, chunking.chunk_size, chunking.chunk_overlap);
         let questions = fact_questions(promptset, title, &sentences, &cut);
         let asked = cut.iter().zip(questions).map(|(chunk, question)| {
-            let own = chunk.sentences.clone().map(|no| estimate(sentences.sentence(no))).sum();
-            Self {
-                key: question.key(model),
-                characters: float(question.system.chars().count() + question.user.chars().count()),
-                tokens: estimated(&question.system) + estimated(&question.user),
-                text_tokens: small(own),
-            }
+            Self::new(&question, model, chunk.sentences.clone().map(|no| sentences.sentence(no)))
         });
         asked.collect()
     }
 
-    fn rule_of_thumb(&self) -> Ratio {
-        let characters = self.characters.max(1.0);
-        Ratio { tokens_in: self.tokens / characters, tokens_out: WRITTEN * self.text_tokens / characters }
+    /// A question, and the texts that it is about.
+    fn new<'t>(question: &Question, model: &str, texts: impl Iterator<Item = &'t str>) -> Self {
+        Self {
+            key: question.key(model),
+            characters: float(question.system.chars().count() + question.user.chars().count()),
+            tokens: estimated(&question.system) + estimated(&question.user),
+            text_tokens: small(texts.map(estimate).sum()),
+        }
     }
+
+    /// Where a model writes so many tokens for each that it reads of the text.
+    fn rule_of_thumb(&self, written: f64) -> Ratio {
+        let characters = self.characters.max(1.0);
+        Ratio { tokens_in: self.tokens / characters, tokens_out: written * self.text_tokens / characters }
+    }
+}
+
+/// What calls would read and write.
+fn tokens(calls: &[&Asked], history: Option<Ratio>, written: f64) -> (u64, u64) {
+    let (mut reads, mut writes) = (0.0, 0.0);
+    for asked in calls {
+        let ratio = history.unwrap_or(asked.rule_of_thumb(written));
+        reads += asked.characters * ratio.tokens_in;
+        writes += asked.characters * ratio.tokens_out;
+    }
+    (rounded(reads), rounded(writes))
 }
 
 fn ratio(usage: &Usage) -> Option<Ratio> {

@@ -4,7 +4,10 @@ use okt_auth::permissions::RepositoryManage;
 use okt_auth::{RepoAccess, RepoScope};
 use okt_config::{ResolutionProvider, SearchProvider};
 use okt_extract::Promptset;
-use okt_model::{ContentHash, Context, Error, Money, PushLevel, RepositorySettings, Result, Stages, Waiting};
+use okt_model::{
+    ContentHash, Context, Error, Money, PushLevel, RepositorySettings, Result, Stages, UnmappedContexts,
+    Waiting,
+};
 use okt_queue::jobs;
 use okt_store::{ai_calls, contexts, promptsets, repository_settings};
 
@@ -62,6 +65,8 @@ pub enum SettingsChange {
     },
     Budget(Option<f64>),
     Stages(Stages),
+    /// What becomes of a concept whose context the repository does not have.
+    UnmappedContexts(UnmappedContexts),
 }
 
 impl SettingsChange {
@@ -73,6 +78,7 @@ impl SettingsChange {
             Self::Promptsets { .. } => "promptsets",
             Self::Budget(_) => "budget",
             Self::Stages(_) => "stages",
+            Self::UnmappedContexts(_) => "unmapped_contexts",
         }
     }
 }
@@ -143,6 +149,7 @@ impl App {
             SettingsChange::Budget(monthly_usd) => {
                 settings.monthly_usd = monthly_usd.map(|usd| self.checked_budget(usd)).transpose()?;
             }
+            SettingsChange::UnmappedContexts(chosen) => settings.unmapped_contexts = chosen,
             SettingsChange::Stages(stages) => {
                 let ours = &mut settings.stages;
                 ours.refinement = stages.refinement.or(ours.refinement);

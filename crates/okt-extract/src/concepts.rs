@@ -43,6 +43,12 @@ pub fn promptset_hash() -> ContentHash {
     ContentHash(Sha256::digest(RULES).into())
 }
 
+/// A model and its instructions as one number: who has read a fact.
+pub fn reader(model: &str, promptset: ContentHash) -> i64 {
+    let digest = Sha256::new().chain_update(model).chain_update([0]).chain_update(promptset.0).finalize();
+    digest.iter().take(8).fold(0, |number, byte| (number << 8) | i64::from(*byte))
+}
+
 /// A concept of a fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {

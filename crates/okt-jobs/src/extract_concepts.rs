@@ -20,7 +20,6 @@ use okt_queue::{Finished, JobCommit, JobContext, JobError};
 use okt_store::concept_readings::{self, Readable, ReadingState};
 use okt_store::outbox::When;
 use okt_store::{contexts, promptsets, repository_settings, source_extractions, sources};
-use sha2::{Digest, Sha256};
 
 use self::reading::Reading;
 use crate::Tools;
@@ -99,7 +98,7 @@ impl Work {
         let model = tools.config().providers.decomposition.concept_extraction.model.clone();
         let promptset_hash =
             if model == concepts::MODEL { concepts::promptset_hash() } else { promptset.registry_hash() };
-        let reader = reader(&model, promptset_hash);
+        let reader = concepts::reader(&model, promptset_hash);
         let mut tx = ctx.checkpoint().await?;
         let Some(source) = sources::find(&mut tx, ctx.repository(), source).await? else { return Ok(None) };
         let facts = concept_readings::list(&mut tx, ctx.repository(), source.id, reader).await?;
@@ -182,11 +181,4 @@ impl Findings {
         let unanswered = std::mem::take(&mut self.unanswered);
         self.fail(usize::try_from(unanswered).unwrap_or(usize::MAX), code, message);
     }
-}
-
-fn reader(model: &str, promptset: ContentHash) -> i64 {
-    let digest = Sha256::new().chain_update(model).chain_update([0]).chain_update(promptset.0).finalize();
-    let mut first = [0; 8];
-    first.copy_from_slice(&digest[..8]);
-    i64::from_be_bytes(first)
 }

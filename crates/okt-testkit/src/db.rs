@@ -62,8 +62,11 @@ impl TestDatabase {
             ("SVC__DATABASES__DEFAULT__LOCK_TIMEOUT", "30s"),
             ("SVC__DATABASES__DEFAULT__ACQUIRE_TIMEOUT", "30s"),
             ("SVC__PROVIDERS__STORAGE__ROOT", files),
-            // Tests that need vectors say so: making them takes its time. A variable can't say "none".
-            (FILE, "providers.embedding.model = \"\""),
+            // Tests that need vectors or concepts say so: making them takes its time. A variable can't say "none".
+            (
+                FILE,
+                "providers.embedding.model = \"\"\nproviders.decomposition.concept_extraction.model = \"\"",
+            ),
         ]
     }
 

@@ -39,6 +39,10 @@ pub struct Behaviour {
     pub copies_above: usize,
     /// What it says of a pair of statements, in the order in which they are shown; nothing if it is empty.
     pub verdict: fn(&str, &str) -> &'static str,
+    /// What it names in a fact: names with their contexts.
+    pub concepts: fn(&str) -> Vec<(String, &'static str)>,
+    /// Beside that it names what no fact says: places that do not exist, pronouns, numbers, facts that it was not shown.
+    pub inventive: bool,
     pub seed: u64,
     /// What a request is told that was too much.
     pub retry_after_secs: u64,
@@ -58,6 +62,8 @@ impl Default for Behaviour {
             most_facts: usize::MAX,
             copies_above: usize::MAX,
             verdict: |_, _| "different",
+            concepts: answers::names,
+            inventive: false,
             seed: 0,
             retry_after_secs: 1,
             dimensions: 1_024,

@@ -17,6 +17,9 @@ use crate::vocabulary::{OnExceed, schema};
 pub struct SettingsView {
     pub providers: ProvidersView,
     pub contexts: Vec<ContextView>,
+    /// What becomes of a concept whose context the repository does not have: `catch_all`, `add` or `skip`.
+    #[schema(value_type = schema::UnmappedContexts)]
+    pub unmapped_contexts: &'static str,
     /// Whether every processed source is given to the registry.
     pub auto_contribute: bool,
     pub registry: RegistryView,
@@ -160,6 +163,16 @@ pub struct StagesChange {
     pub image_extraction: Option<bool>,
 }
 
+/// What becomes of concepts whose context the repository does not have.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnmappedContextsChange {
+    /// `catch_all`: they are filed under `Concept`, and keep the label that the model gave. `add`: the context is added.
+    /// `skip`: they are left out, and counted on the source.
+    #[schema(value_type = schema::UnmappedContexts)]
+    pub unmapped_contexts: String,
+}
+
 impl From<SeenSettings> for SettingsView {
     fn from(seen: SeenSettings) -> Self {
         let SeenSettings { settings, contexts, stages, budget } = seen;
@@ -169,6 +182,7 @@ impl From<SeenSettings> for SettingsView {
         Self {
             providers: ProvidersView { search: search.collect(), resolution: resolution.collect() },
             contexts: contexts.into_iter().map(ContextView::from).collect(),
+            unmapped_contexts: settings.unmapped_contexts.as_str(),
             auto_contribute: settings.auto_contribute,
             registry: RegistryView {
                 push_level: settings.push_level.as_str(),

@@ -17,7 +17,7 @@ pub struct EstimateRequest {
     pub source_ids: Vec<Uuid>,
 }
 
-/// What it would cost to turn sources into facts. Nothing is asked or spent.
+/// What it would cost to turn sources into facts, and to read these for concepts. Nothing is asked or spent.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SourcesEstimate)]
 pub struct EstimateView {
@@ -40,7 +40,7 @@ pub struct EstimateRow {
     pub chunks: u64,
     /// Chunks that were answered before, and cost nothing.
     pub answered_chunks: u64,
-    /// Calls of models, each image being one more.
+    /// Calls of models: one for each chunk, each image, and each batch of facts that is read for concepts.
     pub calls: u64,
     pub tokens_in: u64,
     pub tokens_out: u64,

@@ -98,6 +98,7 @@ readable!(
     okt_model::JobState,
     okt_model::Role,
     okt_model::SourceStatus,
+    okt_model::UnmappedContexts,
     okt_model::UsageGroup,
 );
 
@@ -211,6 +212,8 @@ pub mod schema {
         Tier = all!(okt_model::Tier), "shared";
         /// How much of a repository's knowledge goes to a registry: `facts`, or `concepts` as well.
         PushLevel = all!(okt_model::PushLevel), "concepts";
+        /// What becomes of a concept whose context the repository does not have.
+        UnmappedContexts = all!(okt_model::UnmappedContexts), "catch_all";
         /// What happens when a budget is used up: jobs wait until there is money again.
         OnExceed = all!(super::OnExceed), "pause";
         /// A provider that finds sources.

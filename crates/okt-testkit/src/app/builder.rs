@@ -28,7 +28,7 @@ const SETTINGS: [(&str, &str); 11] = [
     ("SVC__TASK__QUEUES__SOURCE_DECOMPOSITION", "8"),
 ];
 
-/// Without anything said: no model, no vectors, one database, and a repository of `owner@example.org`.
+/// Without anything said: no model, no vectors, no concepts, one database, and a repository of `owner@example.org`.
 pub struct TestAppBuilder<'a> {
     settings: Vec<(&'a str, &'a str)>,
     models: Option<(Behaviour, &'a str)>,
@@ -68,6 +68,12 @@ impl<'a> TestAppBuilder<'a> {
     #[must_use]
     pub fn vectors(self) -> Self {
         self.settings(&[("SVC__PROVIDERS__EMBEDDING__MODEL", okt_model::EMBEDDING_MODEL)])
+    }
+
+    /// With concepts for facts, by this model or by the rules that are part of the product.
+    #[must_use]
+    pub fn concepts(self, model: &'a str) -> Self {
+        self.settings(&[("SVC__PROVIDERS__DECOMPOSITION__CONCEPT_EXTRACTION__MODEL", model)])
     }
 
     /// With a database named `second` beside the default one.

@@ -1,5 +1,6 @@
 //! What the model says: a function of what it is asked.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::mem::take;
 
@@ -73,6 +74,9 @@ impl Question {
             return json!({ "pairs": said }).to_string();
         }
         let sentences: Vec<_> = self.user.lines().filter_map(sentence).collect();
+        if self.user.starts_with("Contexts:\n") {
+            return concepts(&sentences, behaviour);
+        }
         if sentences.is_empty() {
             return "{}".to_owned();
         }
@@ -100,6 +104,43 @@ impl Question {
         });
         pairs.collect()
     }
+}
+
+/// What numbered facts are about.
+fn concepts(facts: &[(u64, &str)], behaviour: &Behaviour) -> String {
+    let mut named: BTreeMap<(String, &str), Vec<u64>> = BTreeMap::new();
+    for (number, fact) in facts {
+        for concept in (behaviour.concepts)(fact) {
+            named.entry(concept).or_default().push(*number);
+        }
+    }
+    let one = |name: &str, context: &str, facts: &[u64]| json!({ "name": name, "context": context, "aliases": [], "facts": facts });
+    let mut said: Vec<Value> =
+        named.iter().map(|((name, context), facts)| one(name, context, facts)).collect();
+    if behaviour.inventive {
+        let all: Vec<u64> = facts.iter().map(|(number, _)| *number).collect();
+        said.push(one("Atlantis", "Place", &all));
+        said.push(one("it", "Concept", &all));
+        said.push(one("1789", "Concept", &all));
+        said.push(one("bees", "Species", &[900]));
+        said.push(one("Poseidon", "Sunken kingdom", &[]));
+    }
+    json!({ "concepts": said }).to_string()
+}
+
+/// Apiaries, hives and what lives there.
+pub(super) fn names(fact: &str) -> Vec<(String, &'static str)> {
+    let words: Vec<&str> =
+        fact.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric())).collect();
+    let mut names: Vec<(String, &'static str)> = words
+        .windows(2)
+        .filter(|pair| ["apiary", "hive"].contains(&pair[0]) && pair[1].parse::<u32>().is_ok())
+        .map(|pair| (pair.join(" "), "Place"))
+        .collect();
+    if words.contains(&"bees") {
+        names.push(("bees".to_owned(), "Species"));
+    }
+    names
 }
 
 /// `[12] A sentence.`

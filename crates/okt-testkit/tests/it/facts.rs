@@ -5,7 +5,7 @@ mod estimates;
 mod eval;
 mod extraction;
 mod extractive;
-mod faults;
+pub(crate) mod faults;
 mod injections;
 mod limits;
 mod nothing;

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::facts::{essay, test_app_with};
 
 /// What models do to us on a bad day.
-fn bad_day(seed: u64) -> Behaviour {
+pub(crate) fn bad_day(seed: u64) -> Behaviour {
     Behaviour {
         latency: Latency::LogNormal { median_ms: 60.0, sigma: 0.5 },
         faults: Faults {
@@ -34,7 +34,7 @@ fn bad_day(seed: u64) -> Behaviour {
     }
 }
 
-fn number(name: &str, default: usize) -> usize {
+pub(crate) fn number(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
@@ -85,7 +85,7 @@ fn paid(stats: &Stats) -> u64 {
 }
 
 /// What was answered well more than once, by the moments of the first answers.
-fn paid_twice(stats: &Stats) -> Vec<u64> {
+pub(crate) fn paid_twice(stats: &Stats) -> Vec<u64> {
     stats
         .good
         .values()
