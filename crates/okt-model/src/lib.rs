@@ -33,8 +33,9 @@ pub use comparison::{
     SpaceState, TextOfFact,
 };
 pub use concept::{
-    Alias, AliasBy, CATCH_ALL_CONTEXT, CONCEPT_MODEL, Concept, ConceptFilter, ConceptMergedBy, FoundBy,
-    NewConcept, NewConceptMerge, Relation, RelationBands, Strength, name_key,
+    Alias, AliasBy, CATCH_ALL_CONTEXT, CONCEPT_MODEL, Concept, ConceptContext, ConceptFilter,
+    ConceptMergedBy, ConceptSource, DateKind, DatedFact, FoundBy, MAX_WORD_KEY, NewConcept, NewConceptMerge,
+    NoPath, Relation, RelationBands, Strength, name_key, word_key, word_keys,
 };
 pub use error::{Cause, Error, FieldError, Result};
 pub use fact::{

@@ -266,8 +266,8 @@ impl Repository {
                         place,
                     ),
                     "name" => (floor, name),
-                    "prefix" => (ConceptFilter { prefix, ..floor }, ConceptPlace::MOST_FACTS),
-                    "prefix by name" => (ConceptFilter { prefix, ..floor }, ConceptPlace::first_name()),
+                    "prefix" => (ConceptFilter { q: prefix, ..floor }, ConceptPlace::MOST_FACTS),
+                    "prefix by name" => (ConceptFilter { q: prefix, ..floor }, ConceptPlace::first_name()),
                     _ => {
                         (ConceptFilter { q: Some(word[1..5].to_owned()), ..floor }, ConceptPlace::MOST_FACTS)
                     }
