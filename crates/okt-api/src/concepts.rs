@@ -55,14 +55,14 @@ pub async fn list(
         after.map(|(applied, count, no)| (applied, ConceptPlace::Facts(count, no)))
     };
     let found = api.app.list_concepts(&repository.0, &listing, after, page.rows()).await?;
-    let applied = found.applied;
+    let (floors, applied) = (found.floors, found.applied);
     let rows = found.rows.into_iter().map(|row| ConceptRow::listed(row, by_name)).collect();
     let made = page.page(rows, |row: &ConceptRow| match &row.place {
         ConceptPlace::Name(name, context) => serde_json::json!((applied, name, context)),
         ConceptPlace::Facts(count, no) => serde_json::json!((applied, count, no)),
     })?;
     let (headers, data, next_cursor) = made.into_parts();
-    let floor = ConceptFloor::new(api.app.concept_floors(), applied);
+    let floor = ConceptFloor::new(floors, applied);
     Ok((headers, Json(ConceptPage { data, next_cursor, floor })))
 }
 
@@ -156,11 +156,11 @@ pub async fn relations(
     let show = (query.show_insignificant.unwrap_or(false), query.show_small.unwrap_or(false));
     let found =
         api.app.list_concept_relations(&repository.0, path.concept.into(), show, after, page.rows()).await?;
-    let applied = found.applied;
+    let (floors, applied) = (found.floors, found.applied);
     let rows = found.rows.into_iter().map(RelationRow::from).collect();
     let made = page.page(rows, |row: &RelationRow| (applied, row.place))?;
     let (headers, data, next_cursor) = made.into_parts();
-    let floor = RelationFloor::new(api.app.concept_floors(), applied);
+    let floor = RelationFloor::new(floors, applied);
     Ok((headers, Json(RelationPage { data, next_cursor, floor })))
 }
 

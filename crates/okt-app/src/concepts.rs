@@ -3,8 +3,8 @@
 use okt_auth::permissions::ConceptRead;
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
-    Alias, Concept, ConceptContext, ConceptFilter, ConceptId, ConceptSource, DatedFact, Error, Fact, Relation,
-    RelationBands, Result, Strength,
+    Alias, Concept, ConceptContext, ConceptFilter, ConceptId, ConceptSource, DatedFact, Error, Fact,
+    Relation, RelationBands, Result, Strength,
 };
 use okt_store::concept_relations::{self, RelationPlace, STRONGEST};
 use okt_store::concepts::{self, ConceptPlace, MOST_FACTS_READ, SourcePlace, TimelinePlace};
@@ -39,7 +39,8 @@ pub struct ListedConcept {
 /// A page of a list from which what is small or weak is left out, unless nothing would be left.
 pub struct Floored<T> {
     pub rows: Vec<T>,
-    /// Whether anything was left out.
+    pub floors: Floors,
+    /// Whether they hold.
     pub applied: bool,
 }
 
@@ -78,7 +79,7 @@ pub type SharedPlace = (bool, i64);
 
 impl App {
     /// What the configuration hides from lists of concepts and relations.
-    pub fn concept_floors(&self) -> Floors {
+    fn floors(&self) -> Floors {
         let concepts = &self.config().concepts;
         Floors {
             fact_count: i64::from(concepts.min_concept_fact_count),
@@ -112,13 +113,13 @@ impl App {
             }
             None => None,
         };
-        let first =
-            if listing.by_name { ConceptPlace::first_name() } else { ConceptPlace::MOST_FACTS };
+        let first = if listing.by_name { ConceptPlace::first_name() } else { ConceptPlace::MOST_FACTS };
         let may_lift = after.is_none();
         let (mut applied, after) = after.unwrap_or((!listing.show_small, first));
         let q = listing.q.map(str::to_owned);
-        let floor = self.concept_floors().fact_count;
-        let mut filter = ConceptFilter { q, context_no, min_fact_count: if applied { floor } else { 0 } };
+        let floors = self.floors();
+        let min_fact_count = if applied { floors.fact_count } else { 0 };
+        let mut filter = ConceptFilter { q, context_no, min_fact_count };
         let mut found = concepts::list(&mut tx, repository, &filter, &after, limit).await?;
         if found.is_empty() && applied && may_lift {
             filter.min_fact_count = 0;
@@ -132,7 +133,7 @@ impl App {
             let contexts = contexts.get(&concept.name_key).cloned().unwrap_or_default();
             ListedConcept { concept, contexts }
         });
-        Ok(Floored { rows: rows.collect(), applied })
+        Ok(Floored { rows: rows.collect(), floors, applied })
     }
 
     /// The concept of this id, or the one that it was merged into.
@@ -216,23 +217,24 @@ impl App {
         let repository = scope.repository();
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         let concept = get(&mut tx, scope, id).await?;
-        let Floors { fact_count, shared_fact_count } = self.concept_floors();
+        let floors = self.floors();
         let asked = (
-            if show_insignificant { 1 } else { shared_fact_count },
-            if show_small { 0 } else { fact_count },
+            if show_insignificant { 1 } else { floors.shared_fact_count },
+            if show_small { 0 } else { floors.fact_count },
         );
         let may_lift = after.is_none();
         let (mut applied, after) = after.unwrap_or((!(show_insignificant && show_small), STRONGEST));
         let (bands, none) = (self.bands(), (1, 0));
-        let floors = if applied { asked } else { none };
+        let least = if applied { asked } else { none };
         let mut rows =
-            concept_relations::list(&mut tx, repository, concept.no, bands, floors, after, limit).await?;
+            concept_relations::list(&mut tx, repository, concept.no, bands, least, after, limit).await?;
         if rows.is_empty() && applied && may_lift {
-            rows = concept_relations::list(&mut tx, repository, concept.no, bands, none, after, limit).await?;
+            rows =
+                concept_relations::list(&mut tx, repository, concept.no, bands, none, after, limit).await?;
             applied = rows.is_empty();
         }
         tx.commit().await?;
-        Ok(Floored { rows, applied })
+        Ok(Floored { rows, floors, applied })
     }
 
     /// How strongly two concepts belong together, and the facts that they share, from after a place on.
@@ -250,8 +252,7 @@ impl App {
         if concept.no == other.no {
             return Err(Error::invalid("otherID", "is the same concept, or was merged with it"));
         }
-        let shared_fact_count =
-            concept_relations::find(&mut tx, repository, concept.no, other.no).await?;
+        let shared_fact_count = concept_relations::find(&mut tx, repository, concept.no, other.no).await?;
         let (turned, before) = after.unwrap_or((other.fact_count < concept.fact_count, i64::MAX));
         let pair = if turned { (other.no, concept.no) } else { (concept.no, other.no) };
         let found = concepts::list_shared_facts(&mut tx, repository, pair, before, limit).await?;

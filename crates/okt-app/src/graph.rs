@@ -139,7 +139,8 @@ impl App {
             let (one, other) =
                 if count(&edge.to) < count(&edge.from) { (edge.to, edge.from) } else { (edge.from, edge.to) };
             let shared =
-                concepts::list_shared_facts(&mut tx, repository, (one, other), i64::MAX, FACTS_OF_STEP).await?;
+                concepts::list_shared_facts(&mut tx, repository, (one, other), i64::MAX, FACTS_OF_STEP)
+                    .await?;
             let facts = shared.into_iter().map(|(_, fact)| fact.id).collect();
             steps.extend(self.edge(&ids, edge).map(|edge| PathStep { edge, facts }));
         }
@@ -181,7 +182,7 @@ async fn around(
     let mut at_least = false;
     for steps_left in (1..=depth).rev() {
         let room = limit - nodes.len();
-        let each = (4 * limit / layer.len().max(1)).clamp(10, limit + 1);
+        let each = (4 * limit / layer.len().max(1)).max(10).min(limit + 1);
         let each = i64::try_from(each).unwrap_or(i64::MAX);
         let edges = concept_graph::list_neighbours(conn, scope.repository(), &layer, each).await?;
         at_least |= is_cut(&edges, each);
@@ -367,7 +368,11 @@ async fn way(
             let mut edges = one.back(no);
             edges.reverse();
             // Those of the other side lead away from its end.
-            edges.extend(other.back(no).into_iter().map(|edge| Edge { from: edge.to, to: edge.from, ..edge }));
+            edges.extend(other.back(no).into_iter().map(|edge| Edge {
+                from: edge.to,
+                to: edge.from,
+                ..edge
+            }));
             let numbers = std::iter::once(from).chain(edges.iter().map(|edge| edge.to)).collect();
             return Ok((Ok(Way { numbers, edges }), looked_up));
         }

@@ -37,8 +37,7 @@ pub fn word_keys(name_key: &str) -> Vec<String> {
     let letters: Vec<char> = apart(name_key).collect();
     let begins = |at: usize| letters[at] != ' ' && (at == 0 || letters[at - 1] == ' ');
     let words = (0..letters.len()).filter(|at| begins(*at)).take(MAX_WORDS);
-    let mut keys: Vec<String> =
-        words.map(|at| letters[at..].iter().take(MAX_WORD_KEY).collect()).collect();
+    let mut keys: Vec<String> = words.map(|at| letters[at..].iter().take(MAX_WORD_KEY).collect()).collect();
     keys.sort_unstable();
     keys.dedup();
     keys
@@ -270,13 +269,18 @@ mod tests {
     #[test]
     fn a_name_is_found_by_the_beginning_of_each_word() {
         assert_eq!(word_keys(&name_key("Varroa mite")), ["mite", "varroa mite"]);
-        assert_eq!(word_keys(&name_key("COVID-19 (disease)")), ["19  disease ", "covid 19  disease ", "disease "]);
+        assert_eq!(
+            word_keys(&name_key("COVID-19 (disease)")),
+            ["19  disease ", "covid 19  disease ", "disease "]
+        );
         assert_eq!(word_keys(&name_key("C++")), ["c++"]);
         assert_eq!(word_keys(&name_key("new new")), ["new", "new new"]);
         assert!(word_keys("-").is_empty());
         let long = word_keys(&"ab ".repeat(100));
         assert_eq!((long.len(), long[0].chars().count()), (1, MAX_WORD_KEY));
-        for (q, name) in [("covid-19", "COVID-19"), (" Mite", "Varroa mite"), ("(dis", "Bee (disease)"), ("C++", "c++")] {
+        for (q, name) in
+            [("covid-19", "COVID-19"), (" Mite", "Varroa mite"), ("(dis", "Bee (disease)"), ("C++", "c++")]
+        {
             assert!(word_keys(&name_key(name)).iter().any(|key| key.starts_with(&word_key(q))), "{q} {name}");
         }
     }

@@ -42,5 +42,7 @@ pub async fn list_among(
         concepts,
     );
     let edges = rows.fetch_all(conn).await?.into_iter();
-    Ok(edges.map(|row| Edge { from: row.concept_no, to: row.other_no, shared: row.shared_fact_count }).collect())
+    Ok(edges
+        .map(|row| Edge { from: row.concept_no, to: row.other_no, shared: row.shared_fact_count })
+        .collect())
 }

@@ -3,8 +3,8 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use okt_app::{ConceptListing, ConceptPlace, Floors, ListedConcept, SeenConcept};
 use okt_model::{
-    Alias, AliasBy, Concept, ConceptContext, ConceptId, ConceptSource, DateKind, DatedFact, Error, MAX_WORD_KEY,
-    Relation,
+    Alias, AliasBy, Concept, ConceptContext, ConceptId, ConceptSource, DateKind, DatedFact, Error,
+    MAX_WORD_KEY, Relation,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};

@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use okt_model::{
-    Concept, ConceptContext, ConceptFilter, ConceptId, RepositoryId, name_key, word_key,
-};
+use okt_model::{Concept, ConceptContext, ConceptFilter, ConceptId, RepositoryId, name_key, word_key};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -125,7 +123,7 @@ pub async fn list_contexts(
 ) -> Result<HashMap<String, Vec<ConceptContext>>> {
     let rows = sqlx::query!(
         r#"SELECT n.key AS "key!", c.id, c.fact_count, x.label
-             FROM unnest($2::text[]) AS n (key)
+             FROM (SELECT DISTINCT unnest($2::text[]) AS key) AS n
             CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
                                  WHERE o.repository_id = $1 AND o.name_key = n.key AND o.merged_into IS NULL
                                  ORDER BY o.fact_count DESC, o.no LIMIT $3) AS c
@@ -137,8 +135,7 @@ pub async fn list_contexts(
     );
     let mut found: HashMap<String, Vec<ConceptContext>> = HashMap::new();
     for row in rows.fetch_all(conn).await? {
-        let context =
-            ConceptContext { id: row.id.into(), context: row.label, fact_count: row.fact_count };
+        let context = ConceptContext { id: row.id.into(), context: row.label, fact_count: row.fact_count };
         found.entry(row.key).or_default().push(context);
     }
     Ok(found)

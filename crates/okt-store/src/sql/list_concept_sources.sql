@@ -37,5 +37,6 @@ SELECT s.id, s.no, s.title, s.url, s.published_at, n.fact_count AS "fact_count!"
         HAVING (count(*), source_no) < ($4::bigint, $5::bigint)
          ORDER BY count(*) DESC, source_no DESC
          LIMIT $6) AS n
-  JOIN okt_repository.sources s ON s.repository_id = $1 AND s.no = n.source_no
+ CROSS JOIN LATERAL (SELECT * FROM okt_repository.sources o
+                      WHERE o.repository_id = $1 AND o.no = n.source_no OFFSET 0) AS s
  ORDER BY n.fact_count DESC, s.no DESC
