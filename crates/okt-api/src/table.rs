@@ -2,19 +2,20 @@
 
 use okt_auth::Needed;
 use okt_auth::permissions::{
-    AiUsageRead, AuditRead, DecompositionRead, FactRead, FactUpdate, JobCancel, JobRead, MemberManage,
-    MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete, RepositoryManage, RepositoryRead,
-    RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete, SourceProviderExecute,
-    SourceProviderRead, SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
+    AiUsageRead, AuditRead, ConceptRead, DecompositionRead, FactRead, FactUpdate, GraphRead, JobCancel,
+    JobRead, MemberManage, MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete, RepositoryManage,
+    RepositoryRead, RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete,
+    SourceProviderExecute, SourceProviderRead, SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
 };
 use okt_config::Metrics;
 use okt_http::Guard::{self, Authenticated, Probe, Public, Session};
 use okt_http::{Routes, route};
 
 use crate::{
-    Api, admin, ai_usage, api_keys, audit, auth, contexts, docs, facts, health, invitations, jobs, members,
-    metrics, oauth, once, openapi, presets, promptsets, registry, repositories, sessions, settings, setup,
-    source_estimates, source_files, source_import, source_providers, source_texts, sources, streams, users,
+    Api, admin, ai_usage, api_keys, audit, auth, concepts, contexts, docs, facts, graph, health, invitations,
+    jobs, members, metrics, oauth, once, openapi, presets, promptsets, registry, repositories, sessions,
+    settings, setup, source_estimates, source_files, source_import, source_providers, source_texts, sources,
+    streams, users,
 };
 
 /// The guard for a handler that asks for `System<P>` or `Repository<P>`.
@@ -129,6 +130,15 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<FactRead>(), route!(facts::group))
         .at(needs::<FactRead>(), route!(facts::concepts))
         .at(needs::<FactRead>(), route!(facts::similar))
+        .at(needs::<ConceptRead>(), route!(concepts::list))
+        .at(needs::<ConceptRead>(), route!(concepts::show))
+        .at(needs::<ConceptRead>(), route!(concepts::facts))
+        .at(needs::<ConceptRead>(), route!(concepts::sources))
+        .at(needs::<ConceptRead>(), route!(concepts::timeline))
+        .at(needs::<ConceptRead>(), route!(concepts::relations))
+        .at(needs::<ConceptRead>(), route!(concepts::relation))
+        .at(needs::<GraphRead>(), route!(graph::show))
+        .at(needs::<GraphRead>(), route!(graph::path))
         .at(needs::<AiUsageRead>(), route!(ai_usage::show_in))
         .at(needs::<JobRead>(), route!(jobs::list_in))
         .at(needs::<JobRead>(), route!(jobs::stats_in))

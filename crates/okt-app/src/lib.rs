@@ -8,9 +8,11 @@ mod accounts;
 mod api_keys;
 mod audit;
 mod bootstrap;
+mod concepts;
 mod contexts;
 mod estimates;
 mod facts;
+mod graph;
 mod health;
 mod idempotency;
 mod invitations;
@@ -53,8 +55,12 @@ use crate::seal::Seal;
 
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
 pub use api_keys::KeyRequest;
+pub use concepts::{
+    ConceptListing, Floored, Floors, ListedConcept, OfFacts, SeenConcept, SeenRelation, SharedPlace,
+};
 pub use estimates::{Estimate, SourceEstimate};
 pub use facts::{SeenFact, SimilarFact};
+pub use graph::{LeftOut, PathStep, SeenEdge, SeenGraph, SeenPath};
 pub use health::{Check, Probe, State};
 pub use idempotency::{Answer, Claimed, Once};
 pub use invitations::Joined;
@@ -63,6 +69,8 @@ pub use jobs::{JobScope, JobStats, KindStats};
 pub use moves::{LEFT_BEHIND_FOR, Moved};
 pub use okt_parse::{ImageKind, Kind as SourceKind};
 pub use okt_queue::Backlog;
+pub use okt_store::concept_relations::RelationPlace;
+pub use okt_store::concepts::{ConceptPlace, SourcePlace, TimelinePlace};
 pub use okt_store::facts::Resting;
 pub use promptsets::SeenPromptset;
 pub use references::{ImportOutcome, Imported, is_reference_list};

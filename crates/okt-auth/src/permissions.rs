@@ -30,9 +30,11 @@ macro_rules! permissions {
 permissions! {
     AiUsageRead = AiUsage Read,
     AuditRead = Audit Read,
+    ConceptRead = Concept Read,
     DecompositionRead = Decomposition Read,
     FactRead = Fact Read,
     FactUpdate = Fact Update,
+    GraphRead = Graph Read,
     JobCancel = Job Cancel,
     JobRead = Job Read,
     MemberManage = Member Manage,

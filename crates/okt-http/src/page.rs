@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
-use http::{HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use okt_model::Error;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -50,6 +50,12 @@ impl<T> Page<T> {
     /// A list that is always whole.
     pub const fn whole(data: Vec<T>) -> Self {
         Self { data, next_cursor: None, link: None }
+    }
+
+    /// Taken apart, for an answer that says more than its rows: its headers, the rows, and where the next page starts.
+    pub fn into_parts(self) -> (HeaderMap, Vec<T>, Option<String>) {
+        let headers = self.link.map(|link| (header::LINK, link)).into_iter().collect();
+        (headers, self.data, self.next_cursor)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
 use crate::text::plain;
-use crate::{ConceptId, JobId, NoFacts, Payload, SourceId, Subject, UserId};
+use crate::{ConceptId, Fact, JobId, NoFacts, Payload, SourceId, Subject, UserId};
 
 /// Stands where the name of a model would, where concepts are found by rules and no model is asked. Another name when its
 /// rules change.
@@ -20,6 +20,34 @@ pub const CATCH_ALL_CONTEXT: &str = "Concept";
 /// is made here and not by the database, where it would depend on the server's locale.
 pub fn name_key(name: &str) -> String {
     plain(name).to_lowercase()
+}
+
+/// What stands between two words beside blanks. `src/sql/list_concepts_*.sql` of `okt-store` say the same.
+const BETWEEN_WORDS: &str = "-/()[],.:;\"";
+/// More characters of a name are not looked for.
+pub const MAX_WORD_KEY: usize = 100;
+/// Words of a name that it is found by.
+const MAX_WORDS: usize = 16;
+
+/// What is looked for, as [`word_keys`] are made.
+pub fn word_key(text: &str) -> String {
+    let key: String = apart(&name_key(text)).collect();
+    key.trim().to_owned()
+}
+
+/// What a name is found by: itself from the beginning of each of its words on.
+pub fn word_keys(name_key: &str) -> Vec<String> {
+    let letters: Vec<char> = apart(name_key).collect();
+    let begins = |at: usize| letters[at] != ' ' && (at == 0 || letters[at - 1] == ' ');
+    let words = (0..letters.len()).filter(|at| begins(*at)).take(MAX_WORDS);
+    let mut keys: Vec<String> = words.map(|at| letters[at..].iter().take(MAX_WORD_KEY).collect()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+fn apart(name_key: &str) -> impl Iterator<Item = char> {
+    name_key.chars().map(|letter| if BETWEEN_WORDS.contains(letter) { ' ' } else { letter })
 }
 
 words! {
@@ -149,12 +177,59 @@ pub struct Alias {
 /// Which concepts are asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConceptFilter {
-    /// A part of the name, in any case.
+    /// How the name, a word of it or an alias begins, in any case.
     pub q: Option<String>,
-    /// How the name begins, in any case.
-    pub prefix: Option<String>,
     pub context_no: Option<i64>,
     pub min_fact_count: i64,
+}
+
+/// One of the contexts in which there is a concept of some name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConceptContext {
+    pub id: ConceptId,
+    pub context: String,
+    pub fact_count: i64,
+}
+
+/// A source that makes facts of a concept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConceptSource {
+    pub id: SourceId,
+    pub no: i64,
+    pub title: Option<String>,
+    pub url: String,
+    pub published_at: Option<NaiveDate>,
+    /// How many of the facts.
+    pub fact_count: i64,
+}
+
+words! {
+    /// What the date of a fact is.
+    DateKind {
+        /// When a source that makes it was published, the first one that did so.
+        Published = "published",
+        /// When it was fetched, where none says when it was published.
+        Fetched = "fetched",
+    }
+}
+
+/// A fact with the earliest date at which a source made it.
+#[derive(Clone, Debug)]
+pub struct DatedFact {
+    pub fact: Fact,
+    pub date: NaiveDate,
+    pub kind: DateKind,
+    pub source: SourceId,
+}
+
+words! {
+    /// Why there is no path from one concept to another.
+    NoPath {
+        /// There is none at all.
+        NotConnected = "not_connected",
+        /// There is none among as many concepts and relations as are looked at.
+        NotWithinLimits = "not_within_limits",
+    }
 }
 
 /// A concept that shares facts with another one.
@@ -241,6 +316,25 @@ mod tests {
         assert_eq!(name_key("E\u{301}te\u{301}"), "\u{e9}t\u{e9}");
         assert_eq!(name_key("ΟΔΟΣ"), name_key("οδος"));
         assert_ne!(name_key("C"), name_key("C++"));
+    }
+
+    #[test]
+    fn a_name_is_found_by_the_beginning_of_each_word() {
+        assert_eq!(word_keys(&name_key("Varroa mite")), ["mite", "varroa mite"]);
+        assert_eq!(
+            word_keys(&name_key("COVID-19 (disease)")),
+            ["19  disease ", "covid 19  disease ", "disease "]
+        );
+        assert_eq!(word_keys(&name_key("C++")), ["c++"]);
+        assert_eq!(word_keys(&name_key("new new")), ["new", "new new"]);
+        assert!(word_keys("-").is_empty());
+        let long = word_keys(&"ab ".repeat(100));
+        assert_eq!((long.len(), long[0].chars().count()), (1, MAX_WORD_KEY));
+        for (q, name) in
+            [("covid-19", "COVID-19"), (" Mite", "Varroa mite"), ("(dis", "Bee (disease)"), ("C++", "c++")]
+        {
+            assert!(word_keys(&name_key(name)).iter().any(|key| key.starts_with(&word_key(q))), "{q} {name}");
+        }
     }
 
     #[test]

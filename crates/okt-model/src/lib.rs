@@ -33,9 +33,10 @@ pub use comparison::{
     SpaceState, TextOfFact,
 };
 pub use concept::{
-    Alias, AliasBy, CATCH_ALL_CONTEXT, CONCEPT_MODEL, Concept, ConceptExtraction, ConceptFilter,
-    ConceptMergedBy, ExtractConcepts, FoundBy, NewConcept, NewConceptMerge, RefreshConceptRelations,
-    Relation, RelationBands, Strength, name_key,
+    Alias, AliasBy, CATCH_ALL_CONTEXT, CONCEPT_MODEL, Concept, ConceptContext, ConceptExtraction,
+    ConceptFilter, ConceptMergedBy, ConceptSource, DateKind, DatedFact, ExtractConcepts, FoundBy,
+    MAX_WORD_KEY, NewConcept, NewConceptMerge, NoPath, RefreshConceptRelations, Relation, RelationBands,
+    Strength, name_key, word_key, word_keys,
 };
 pub use error::{Cause, Error, FieldError, Result};
 pub use fact::{

@@ -8,6 +8,7 @@
 //! Statements that walk along the tree take each step by `CROSS JOIN LATERAL (… OFFSET 0)`: few concepts are merged, but the
 //! planner does not know that, and would rather read all of them once than look one up.
 
+mod facts;
 mod filing;
 mod linking;
 mod reading;
@@ -21,9 +22,12 @@ use uuid::Uuid;
 use crate::{concept_relations, counters};
 use okt_pg::Result;
 
+pub use facts::{
+    MOST_FACTS_READ, SourcePlace, TimelinePlace, list_facts, list_shared_facts, list_sources, list_timeline,
+};
 pub use filing::{file, find, find_single};
 pub use linking::{NewLink, link, relink, unlink, unlink_found};
-pub use reading::{ConceptPlace, get, list, list_facts, list_named};
+pub use reading::{ConceptPlace, get, list, list_contexts, list_named, list_numbered};
 
 /// What a step of emptying a context into another one did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,6 +133,10 @@ pub async fn update(
         )
         .execute(&mut *conn)
         .await?;
+        if key != held.name_key {
+            filing::forget_words(conn, repository, no, &held.name_key).await?;
+            filing::insert_words(conn, repository, &[(no, key)]).await?;
+        }
         if context != held.context_no {
             count(conn, repository, &[(held.context_no, -1), (context, 1)]).await?;
         }

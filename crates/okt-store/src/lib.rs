@@ -11,6 +11,7 @@ pub mod audit;
 pub mod audit_outbox;
 pub mod blobs;
 pub mod concept_aliases;
+pub mod concept_graph;
 pub mod concept_merges;
 pub mod concept_readings;
 pub mod concept_relations;

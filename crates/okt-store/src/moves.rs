@@ -16,13 +16,14 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 20] = [
+pub const TABLES: [Table; 21] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
     knowledge("concepts", "id"),
     knowledge("concept_aliases", "concept_no, alias_key"),
     knowledge("concept_merges", "no"),
+    knowledge("concept_words", "word_key, concept_no"),
     knowledge("fact_concepts", "concept_no, fact_no"),
     knowledge("concept_readings", "fact_no"),
     knowledge("relation_changes", "no"),

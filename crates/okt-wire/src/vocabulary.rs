@@ -24,6 +24,14 @@ words! {
 }
 
 words! {
+    /// The order in which concepts are listed.
+    ConceptSort {
+        FactCount = "fact_count",
+        Name = "name",
+    }
+}
+
+words! {
     /// The statuses that a request can give a fact.
     SettableFactStatus {
         Rejected = "rejected",
@@ -89,6 +97,7 @@ macro_rules! readable {
 }
 
 readable!(
+    ConceptSort,
     FactSort,
     SourceSort,
     SettableFactStatus,
@@ -189,6 +198,17 @@ pub mod schema {
         FactKind = all!(okt_model::FactKind), "text";
         /// The order in which facts are listed.
         FactSort = all!(super::FactSort), "newest";
+        /// The order in which concepts are listed: those with the most facts first, or by name.
+        ConceptSort = all!(super::ConceptSort), "fact_count";
+        /// Who gave a concept another name: rules, a model or a person.
+        AliasBy = all!(okt_model::AliasBy), "model";
+        /// How strongly two concepts belong together, by how many facts they share.
+        Strength = all!(okt_model::Strength), "stable";
+        /// `published`: when a source of the fact was published; `fetched`: when it was fetched, if none says so.
+        DateKind = all!(okt_model::DateKind), "published";
+        /// Why there is no path: `not_connected`: there is none; `not_within_limits`: none was found among as many concepts as
+        /// are looked at.
+        NoPath = all!(okt_model::NoPath);
         /// A status that a request can give a fact: `rejected`, or `stable` to restore a rejected fact or to undo the merge of a
         /// duplicate.
         SettableFactStatus = all!(super::SettableFactStatus), "rejected";

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use okt_model::{ConceptId, Error, NewConcept, RepositoryId, name_key};
+use okt_model::{ConceptId, Error, NewConcept, RepositoryId, name_key, word_keys};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -111,14 +111,14 @@ async fn insert(conn: &mut PgConnection, repository: RepositoryId, concepts: &[&
             new.5.push(concept.unmapped_label.clone());
         }
     }
-    let made = sqlx::query_scalar!(
+    let made = sqlx::query!(
         "INSERT INTO okt_repository.concepts
                 (repository_id, id, canonical_name, name_key, context_no, description, unmapped_label)
          SELECT $1, n.id, n.name, n.key, n.context_no, n.description, n.unmapped_label
            FROM unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[])
                 AS n (id, name, key, context_no, description, unmapped_label)
          ON CONFLICT (repository_id, name_key, context_no) WHERE merged_into IS NULL DO NOTHING
-         RETURNING context_no",
+         RETURNING no, name_key, context_no",
         repository.uuid(),
         &new.0 as &[Uuid],
         &new.1,
@@ -132,12 +132,53 @@ async fn insert(conn: &mut PgConnection, repository: RepositoryId, concepts: &[&
         return Ok(());
     }
     let mut counts: BTreeMap<i64, i64> = BTreeMap::new();
-    for context in &made {
-        *counts.entry(*context).or_default() += 1;
+    for row in &made {
+        *counts.entry(row.context_no).or_default() += 1;
     }
     let counts: Vec<(i64, i64)> = counts.into_iter().collect();
     count(conn, repository, &counts).await?;
     counters::add(conn, repository, COUNTER, i64::try_from(made.len()).map_err(Error::internal)?).await?;
+    let names: Vec<(i64, String)> = made.into_iter().map(|row| (row.no, row.name_key)).collect();
+    insert_words(conn, repository, &names).await
+}
+
+/// Has concepts found by the words of their names, which are given as they are compared.
+pub(super) async fn insert_words(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    names: &[(i64, String)],
+) -> Result<()> {
+    let words = names.iter().flat_map(|(no, key)| word_keys(key).into_iter().map(|word| (word, *no)));
+    let (words, concepts): (Vec<String>, Vec<i64>) = words.unzip();
+    sqlx::query!(
+        "INSERT INTO okt_repository.concept_words (repository_id, word_key, concept_no)
+         SELECT $1, n.word, n.concept FROM unnest($2::text[], $3::bigint[]) AS n (word, concept)
+         ON CONFLICT (repository_id, word_key, concept_no) DO NOTHING",
+        repository.uuid(),
+        &words,
+        &concepts,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// A concept is no longer found by the words of a name that it had.
+pub(super) async fn forget_words(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: i64,
+    name_key: &str,
+) -> Result<()> {
+    sqlx::query!(
+        "DELETE FROM okt_repository.concept_words
+          WHERE repository_id = $1 AND word_key = ANY ($2) AND concept_no = $3",
+        repository.uuid(),
+        &word_keys(name_key),
+        concept,
+    )
+    .execute(conn)
+    .await?;
     Ok(())
 }
 

@@ -1,16 +1,20 @@
 //! Concepts as they are shown.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
-use okt_model::{Concept, ConceptFilter, ConceptId, Fact, RepositoryId, name_key};
+use okt_model::{Concept, ConceptContext, ConceptFilter, ConceptId, RepositoryId, name_key, word_key};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::roots;
-use crate::facts;
-use okt_pg::{Result, planned_anew};
+use okt_pg::Result;
 
 /// After every name, in the order of bytes.
 const LAST: &str = "\u{10ffff}";
+/// Words that begin alike up to which concepts are found by them, and then put in order. Where there are more, the list is walked
+/// along until a page is full.
+const FEW: i64 = 4_000;
 
 /// Where a page ended, and so the order of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +67,27 @@ pub async fn get(
     Ok(row.fetch_optional(conn).await?.map(Into::into))
 }
 
+/// Those of these numbers that are not merged into another one.
+#[tracing::instrument(level = "debug", name = "db.concepts.list_numbered", skip_all)]
+pub async fn list_numbered(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    numbers: &[i64],
+) -> Result<Vec<Concept>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "SELECT c.id, c.no, c.canonical_name, c.name_key, c.context_no, x.label, x.ontology_class, c.description,
+                c.unmapped_label, c.fact_count, c.created_at
+           FROM unnest($2::bigint[]) AS n (no)
+           JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.no = n.no
+           JOIN okt_repository.contexts x ON x.repository_id = $1 AND x.no = c.context_no
+          WHERE c.merged_into IS NULL",
+        repository.uuid(),
+        numbers,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(Into::into).collect())
+}
+
 /// The concepts of one name, one for each context, those with the most facts first.
 #[tracing::instrument(level = "debug", name = "db.concepts.list_named", skip_all)]
 pub async fn list_named(
@@ -87,7 +112,36 @@ pub async fn list_named(
     Ok(rows.fetch_all(conn).await?.into_iter().map(Into::into).collect())
 }
 
-/// From after a place on.
+/// The contexts in which there are concepts of these names, which are given as they are compared: for each name those with the
+/// most facts first, so many of each.
+#[tracing::instrument(level = "debug", name = "db.concepts.list_contexts", skip_all)]
+pub async fn list_contexts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    names: &[String],
+    each: i64,
+) -> Result<HashMap<String, Vec<ConceptContext>>> {
+    let rows = sqlx::query!(
+        r#"SELECT n.key AS "key!", c.id, c.fact_count, x.label
+             FROM (SELECT DISTINCT unnest($2::text[]) AS key) AS n
+            CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                 WHERE o.repository_id = $1 AND o.name_key = n.key AND o.merged_into IS NULL
+                                 ORDER BY o.fact_count DESC, o.no LIMIT $3) AS c
+             JOIN okt_repository.contexts x ON x.repository_id = $1 AND x.no = c.context_no
+            ORDER BY c.fact_count DESC, c.no"#,
+        repository.uuid(),
+        names,
+        each,
+    );
+    let mut found: HashMap<String, Vec<ConceptContext>> = HashMap::new();
+    for row in rows.fetch_all(conn).await? {
+        let context = ConceptContext { id: row.id.into(), context: row.label, fact_count: row.fact_count };
+        found.entry(row.key).or_default().push(context);
+    }
+    Ok(found)
+}
+
+/// From after a place on. What many names have a word for that begins so is found by names alone, not by aliases.
 #[tracing::instrument(level = "debug", name = "db.concepts.list", skip_all)]
 pub async fn list(
     conn: &mut PgConnection,
@@ -96,11 +150,11 @@ pub async fn list(
     after: &ConceptPlace,
     limit: i64,
 ) -> Result<Vec<Concept>> {
-    let prefix = filter.prefix.as_deref().map(name_key);
-    let q = filter.q.as_deref().map(name_key);
-    // A few are found by name and put in order, many by walking along the order: that depends on how they begin.
-    if prefix.is_some() && matches!(after, ConceptPlace::Facts(..)) {
-        planned_anew(conn).await?;
+    let q = filter.q.as_deref().map(word_key).filter(|q| !q.is_empty());
+    if let (Some(text), Some(q)) = (&filter.q, &q)
+        && is_rare(conn, repository, q).await?
+    {
+        return list_found(conn, repository, filter, (&name_key(text), q), after, limit).await;
     }
     let rows = match (after, filter.context_no) {
         (ConceptPlace::Facts(count, no), None) => {
@@ -111,7 +165,6 @@ pub async fn list(
                 count,
                 no,
                 filter.min_fact_count,
-                prefix,
                 q,
                 limit,
             )
@@ -126,7 +179,6 @@ pub async fn list(
                 count,
                 no,
                 filter.min_fact_count,
-                prefix,
                 q,
                 limit,
                 context,
@@ -135,9 +187,6 @@ pub async fn list(
             .await?
         }
         (ConceptPlace::Name(name, last), context) => {
-            let prefix = prefix.unwrap_or_default();
-            let end = format!("{prefix}{LAST}");
-            let (name, last) = (name.as_str(), *last).max((prefix.as_str(), 0));
             sqlx::query_file_as!(
                 Row,
                 "src/sql/list_concepts_by_name.sql",
@@ -145,7 +194,6 @@ pub async fn list(
                 name,
                 last,
                 filter.min_fact_count,
-                end,
                 q,
                 limit,
                 context,
@@ -157,34 +205,53 @@ pub async fn list(
     Ok(rows.into_iter().map(Into::into).collect())
 }
 
-/// The facts of a concept, which is given by its number, each with its place, from before a place on: `i64::MAX` to begin with.
-/// The newest first.
-#[tracing::instrument(level = "debug", name = "db.concepts.list_facts", skip_all)]
-pub async fn list_facts(
+/// Whether no more than a few words begin so.
+async fn is_rare(conn: &mut PgConnection, repository: RepositoryId, q: &str) -> Result<bool> {
+    let count = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!"
+             FROM (SELECT FROM okt_repository.concept_words
+                    WHERE repository_id = $1 AND word_key >= $2::text AND word_key < $3::text
+                    LIMIT $4) AS w"#,
+        repository.uuid(),
+        q,
+        format!("{q}{LAST}"),
+        FEW + 1,
+    );
+    Ok(count.fetch_one(conn).await? <= FEW)
+}
+
+/// By what aliases begin with, and by what words begin with.
+async fn list_found(
     conn: &mut PgConnection,
     repository: RepositoryId,
-    concept: i64,
-    before: i64,
+    filter: &ConceptFilter,
+    (alias, word): (&str, &str),
+    after: &ConceptPlace,
     limit: i64,
-) -> Result<Vec<(i64, Fact)>> {
-    let rows = sqlx::query_file!("src/sql/list_concept_facts.sql", repository.uuid(), concept, before, limit);
-    let rows = rows.fetch_all(conn).await?.into_iter().map(|row| {
-        let fact = facts::Row {
-            id: row.id,
-            no: row.no,
-            text: row.text,
-            content_hash: row.content_hash,
-            kind: row.kind,
-            status: row.status,
-            model: row.model,
-            promptset_hash: row.promptset_hash,
-            source_count: row.source_count,
-            created_at: row.created_at,
-            similar_to: row.similar_to,
-        };
-        Ok((row.place, Fact::try_from(fact)?))
-    });
-    rows.collect()
+) -> Result<Vec<Concept>> {
+    let (mut name, mut facts) = (("", 0), (0, 0));
+    match after {
+        ConceptPlace::Name(key, context) => name = (key, *context),
+        ConceptPlace::Facts(count, no) => facts = (*count, *no),
+    }
+    let rows = sqlx::query_file_as!(
+        Row,
+        "src/sql/list_concepts_found.sql",
+        repository.uuid(),
+        word,
+        format!("{word}{LAST}"),
+        alias,
+        format!("{alias}{LAST}"),
+        filter.min_fact_count,
+        filter.context_no,
+        matches!(after, ConceptPlace::Name(..)),
+        name.0,
+        name.1,
+        facts.0,
+        facts.1,
+        limit,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(Into::into).collect())
 }
 
 struct Row {

@@ -178,6 +178,8 @@ fn path(line: &Line, about: &About) -> String {
         "{imageID}",
         "{provider}",
         "{factID}",
+        "{conceptID}",
+        "{otherID}",
         "{hash}",
         "{invitationID}",
     ]

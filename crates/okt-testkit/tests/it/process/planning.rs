@@ -57,8 +57,28 @@ async fn the_statements_of_hot_routes_are_planned_once() {
     let fact = format!("{facts}/{}", fact.await);
     let (sources, group) = (format!("{repository}/sources"), format!("{fact}/group"));
     let grouped = format!("{facts}?grouped=true");
-    let routes =
-        ["/users/me", &repository, &source, &sources, &facts, &grouped, &fact, &group].map(str::to_owned);
+    let concept = relate(&mut conn).await;
+    let concepts = format!("{repository}/concepts");
+    let (found, concept) = (format!("{concepts}?q=b"), format!("{concepts}/{concept}"));
+    let (relations, timeline) = (format!("{concept}/relations"), format!("{concept}/timeline"));
+    let graph = format!("{repository}/graph?center={}", concept.rsplit('/').next().unwrap());
+    let routes = [
+        "/users/me",
+        &repository,
+        &source,
+        &sources,
+        &facts,
+        &grouped,
+        &fact,
+        &group,
+        &concepts,
+        &found,
+        &concept,
+        &relations,
+        &timeline,
+        &graph,
+    ]
+    .map(str::to_owned);
     let ask = async |times: i64| {
         for route in &routes {
             for _ in 0..times {
@@ -83,4 +103,26 @@ async fn the_statements_of_hot_routes_are_planned_once() {
     let anew: Vec<&(String, i64, i64)> =
         statements.iter().filter(|(_, calls, plans)| plans * 10 > *calls).collect();
     assert!(anew.is_empty(), "planned anew for requests: {anew:#?}");
+}
+
+/// Two concepts that speak of all facts; the id of one.
+async fn relate(conn: &mut PgConnection) -> uuid::Uuid {
+    for statement in [
+        "INSERT INTO okt_repository.concepts (repository_id, id, canonical_name, name_key, context_no, fact_count)
+         SELECT f.repository_id, gen_random_uuid(), n, n, min(x.no), count(DISTINCT f.no)
+           FROM okt_repository.facts f
+           JOIN okt_repository.contexts x ON x.repository_id = f.repository_id, unnest(ARRAY['bee', 'bumblebee']) AS n
+          GROUP BY f.repository_id, n",
+        "INSERT INTO okt_repository.concept_words (repository_id, word_key, concept_no)
+         SELECT repository_id, name_key, no FROM okt_repository.concepts",
+        "INSERT INTO okt_repository.fact_concepts (repository_id, concept_no, fact_no)
+         SELECT f.repository_id, c.no, f.no FROM okt_repository.facts f JOIN okt_repository.concepts c USING (repository_id)",
+        "INSERT INTO okt_repository.concept_relations (repository_id, concept_no, other_no, shared_fact_count)
+         SELECT c.repository_id, c.no, o.no, c.fact_count
+           FROM okt_repository.concepts c JOIN okt_repository.concepts o USING (repository_id) WHERE o.no <> c.no",
+    ] {
+        run(conn, statement).await;
+    }
+    let id = "SELECT id FROM okt_repository.concepts WHERE name_key = 'bee'";
+    sqlx::query_scalar(id).fetch_one(conn).await.unwrap()
 }

@@ -7,7 +7,7 @@ use okt_model::{
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concept_relations::{self, Folded, Recomputed};
 use okt_store::concepts::{self, ConceptPlace, NewLink};
-use okt_store::{Connection, concept_merges, facts};
+use okt_store::{Connection, concept_graph, concept_merges, facts};
 use okt_testkit::concepts::{file_concept, link_facts};
 
 use crate::repositories::isolation::Call;
@@ -109,8 +109,14 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("concepts::list", |conn, repository, theirs| {
         Box::pin(async move {
             for after in [ConceptPlace::MOST_FACTS, ConceptPlace::first_name()] {
-                for context_no in [None, Some(theirs.context)] {
-                    let filter = ConceptFilter { context_no, ..ConceptFilter::default() };
+                for (q, context_no) in [
+                    (None, None),
+                    (None, Some(theirs.context)),
+                    (Some("varroo"), None),
+                    (Some("varroa d"), None),
+                ] {
+                    let q = q.map(str::to_owned);
+                    let filter = ConceptFilter { q, context_no, ..ConceptFilter::default() };
                     let found = concepts::list(conn, repository, &filter, &after, 10).await?;
                     if found.iter().any(|concept| concept.canonical_name == "Varroosis") {
                         return Ok(true);
@@ -118,6 +124,43 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
                 }
             }
             Ok(false)
+        })
+    }),
+    ("concepts::list_contexts", |conn, repository, _| {
+        Box::pin(async move {
+            Ok(!concepts::list_contexts(conn, repository, &["varroosis".to_owned()], 5).await?.is_empty())
+        })
+    }),
+    ("concepts::list_numbered", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!concepts::list_numbered(conn, repository, &[theirs.concepts.no]).await?.is_empty())
+        })
+    }),
+    ("concepts::list_shared_facts", |conn, repository, theirs| {
+        Box::pin(async move {
+            let pair = (theirs.concepts.no, theirs.concepts.other_no);
+            Ok(!concepts::list_shared_facts(conn, repository, pair, i64::MAX, 5).await?.is_empty())
+        })
+    }),
+    ("concepts::list_sources", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!concepts::list_sources(conn, repository, theirs.concepts.no, None, 5).await?.is_empty())
+        })
+    }),
+    ("concepts::list_timeline", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!concepts::list_timeline(conn, repository, theirs.concepts.no, None, 5).await?.is_empty())
+        })
+    }),
+    ("concept_graph::list_neighbours", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!concept_graph::list_neighbours(conn, repository, &[theirs.concepts.no], 5).await?.is_empty())
+        })
+    }),
+    ("concept_graph::list_among", |conn, repository, theirs| {
+        Box::pin(async move {
+            let both = [theirs.concepts.no, theirs.concepts.other_no];
+            Ok(!concept_graph::list_among(conn, repository, &both).await?.is_empty())
         })
     }),
     ("concepts::list_facts", |conn, repository, theirs| {

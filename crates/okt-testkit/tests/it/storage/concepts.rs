@@ -267,9 +267,13 @@ async fn lists_page_by_facts_and_by_name() {
         (ConceptFilter { min_fact_count: 5, ..none() }, &by_facts, backwards[..3].to_vec()),
         (ConceptFilter { context_no: Some(animal), ..none() }, &by_facts, vec!["Vespa", "Bombus", "Apis"]),
         (ConceptFilter { q: Some("BEE".to_owned()), ..none() }, &by_facts, vec!["bee louse", "Honey bee"]),
-        (ConceptFilter { prefix: Some("apis".to_owned()), ..none() }, &by_facts, vec!["Apis cerana", "Apis"]),
+        (ConceptFilter { q: Some("apis".to_owned()), ..none() }, &by_facts, vec!["Apis cerana", "Apis"]),
         (none(), &by_name, vec!["Apis", "Apis cerana", "bee louse", "Bombus", "Honey bee", "Vespa"]),
-        (ConceptFilter { prefix: Some("B".to_owned()), ..none() }, &by_name, vec!["bee louse", "Bombus"]),
+        (
+            ConceptFilter { q: Some("B".to_owned()), ..none() },
+            &by_name,
+            vec!["bee louse", "Bombus", "Honey bee"],
+        ),
         (ConceptFilter { context_no: Some(animal), ..none() }, &by_name, vec!["Apis", "Bombus", "Vespa"]),
         (ConceptFilter { min_fact_count: 7, ..none() }, &by_name, vec!["bee louse", "Vespa"]),
     ] {
@@ -284,6 +288,51 @@ async fn lists_page_by_facts_and_by_name() {
             assert_eq!(found, expected, "{filter:?} {start:?} {size}");
         }
     }
+}
+
+/// Few are found by their words and put in order, many by walking along the list: both find the same.
+#[tokio::test]
+async fn what_few_and_what_many_words_begin_with_is_found_alike() {
+    let fixture = Fixture::open().await;
+    let repository = fixture.repository;
+    let numbers = fixture.facts(7).await;
+    let mut tx = fixture.begin().await;
+    let names =
+        ["Zeta-bee", "zeta (wasp)", "Zetabee", "New/zeta", "A \"zeta\" b", "a,zeta:b", "[zeta];c.zeta"];
+    for (at, name) in names.iter().enumerate() {
+        let concept = file_concept(&mut tx, repository, name, "Animal").await.unwrap();
+        link_facts(&mut tx, repository, concept, &numbers[..=at]).await.unwrap();
+    }
+    fixture.fold(&mut tx).await;
+    tx.commit().await.unwrap();
+    let mut found = Vec::new();
+    for _ in 0..2 {
+        let mut tx = fixture.begin().await;
+        for q in ["zeta", "Zeta-", "b", "wasp)", "new/z", "c", "a \"zet"] {
+            for start in [ConceptPlace::MOST_FACTS, ConceptPlace::first_name()] {
+                // Those that make it many have no facts.
+                let filter =
+                    ConceptFilter { q: Some(q.to_owned()), min_fact_count: 1, ..ConceptFilter::default() };
+                let page = concepts::list(&mut tx, repository, &filter, &start, 50).await.unwrap();
+                let named: Vec<String> = page.into_iter().map(|concept| concept.canonical_name).collect();
+                assert!(!named.is_empty(), "{q}");
+                found.push((q, matches!(start, ConceptPlace::Name(..)), named));
+            }
+        }
+        tx.commit().await.unwrap();
+        let id = repository.uuid();
+        let many = format!(
+            "INSERT INTO okt_repository.concept_words (repository_id, word_key, concept_no)
+             SELECT '{id}', w || n, -n FROM unnest(ARRAY['zeta', 'zeta ', 'b', 'wasp', 'new z', 'c', 'a  zet']) AS w,
+                    generate_series(1, 4500) AS n
+             ON CONFLICT DO NOTHING"
+        );
+        okt_testkit::db::run(&mut fixture.database.connect().await, &many).await;
+    }
+    let (few, many) = found.split_at(found.len() / 2);
+    assert_eq!(few, many);
+    let zeta = few.iter().find(|(q, by_name, _)| *q == "zeta" && !by_name).unwrap();
+    assert_eq!(zeta.2.len(), names.len(), "{zeta:?}");
 }
 
 #[tokio::test]

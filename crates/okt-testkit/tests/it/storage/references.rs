@@ -19,12 +19,13 @@ use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 22] = [
+const REFERENCES: [(&str, &str, &str, &str); 23] = [
     ("concept_aliases", "concept_no", "concepts", "no"),
     ("concept_merges", "concept_no", "concepts", "no"),
     ("concept_merges", "into_no", "concepts", "no"),
     ("concept_relations", "concept_no", "concepts", "no"),
     ("concept_relations", "other_no", "concepts", "no"),
+    ("concept_words", "concept_no", "concepts", "no"),
     ("concepts", "context_no", "contexts", "no"),
     ("concepts", "merged_into", "concepts", "no"),
     ("contexts", "merging_into", "contexts", "no"),

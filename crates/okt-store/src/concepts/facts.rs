@@ -1,0 +1,168 @@
+//! What is said of a concept, by whom and when.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use okt_model::{ConceptSource, DateKind, DatedFact, Fact, RepositoryId};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::facts;
+use okt_pg::Result;
+
+/// Of a concept with more facts, the newest so many are looked at for its sources and its timeline.
+pub const MOST_FACTS_READ: i64 = 10_000;
+
+/// A place among the sources of a concept: how many facts the last one makes, and its number.
+pub type SourcePlace = (i64, i64);
+
+/// A place in a timeline: whether nothing says when the last one was published, its date, and the number of the fact.
+pub type TimelinePlace = (bool, NaiveDate, i64);
+
+/// The facts of a concept, which is given by its number, each with its place, from before a place on: `i64::MAX` to begin with.
+/// The newest first.
+#[tracing::instrument(level = "debug", name = "db.concepts.list_facts", skip_all)]
+pub async fn list_facts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: i64,
+    before: i64,
+    limit: i64,
+) -> Result<Vec<(i64, Fact)>> {
+    let rows = sqlx::query_file_as!(
+        Placed,
+        "src/sql/list_concept_facts.sql",
+        repository.uuid(),
+        concept,
+        before,
+        limit
+    );
+    rows.fetch_all(conn).await?.into_iter().map(Placed::fact).collect()
+}
+
+/// Of the facts of one concept those that are facts of the other one as well, as [`list_facts`] has them. Quick if the first one
+/// has fewer facts than the other. Both are given by their numbers.
+#[tracing::instrument(level = "debug", name = "db.concepts.list_shared_facts", skip_all)]
+pub async fn list_shared_facts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    (concept, other): (i64, i64),
+    before: i64,
+    limit: i64,
+) -> Result<Vec<(i64, Fact)>> {
+    let rows = sqlx::query_file_as!(
+        Placed,
+        "src/sql/list_shared_facts.sql",
+        repository.uuid(),
+        concept,
+        other,
+        before,
+        limit,
+    );
+    rows.fetch_all(conn).await?.into_iter().map(Placed::fact).collect()
+}
+
+/// The sources of the newest [`MOST_FACTS_READ`] facts of a concept, which is given by its number: those that make the most of
+/// them first, from after a place on.
+#[tracing::instrument(level = "debug", name = "db.concepts.list_sources", skip_all)]
+pub async fn list_sources(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: i64,
+    after: Option<SourcePlace>,
+    limit: i64,
+) -> Result<Vec<ConceptSource>> {
+    let (count, no) = after.unwrap_or((i64::MAX, i64::MAX));
+    let rows = sqlx::query_file!(
+        "src/sql/list_concept_sources.sql",
+        repository.uuid(),
+        concept,
+        MOST_FACTS_READ,
+        count,
+        no,
+        limit,
+    );
+    let sources = rows.fetch_all(conn).await?.into_iter().map(|row| ConceptSource {
+        id: row.id.into(),
+        no: row.no,
+        title: row.title,
+        url: row.url,
+        published_at: row.published_at,
+        fact_count: row.fact_count,
+    });
+    Ok(sources.collect())
+}
+
+/// The newest [`MOST_FACTS_READ`] facts of a concept, which is given by its number, by the earliest date that a source of theirs
+/// was published. After them those of which no source says that, by when it was fetched.
+#[tracing::instrument(level = "debug", name = "db.concepts.list_timeline", skip_all)]
+pub async fn list_timeline(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: i64,
+    after: Option<TimelinePlace>,
+    limit: i64,
+) -> Result<Vec<DatedFact>> {
+    let (late, date, no) = after.unwrap_or((false, NaiveDate::from_ymd_opt(1, 1, 1).unwrap_or_default(), 0));
+    let rows = sqlx::query_file!(
+        "src/sql/list_concept_timeline.sql",
+        repository.uuid(),
+        concept,
+        MOST_FACTS_READ,
+        i32::from(late),
+        date,
+        no,
+        limit,
+    );
+    let rows = rows.fetch_all(conn).await?.into_iter().map(|row| {
+        let fact = facts::Row {
+            id: row.id,
+            no: row.no,
+            text: row.text,
+            content_hash: row.content_hash,
+            kind: row.kind,
+            status: row.status,
+            model: row.model,
+            promptset_hash: row.promptset_hash,
+            source_count: row.source_count,
+            created_at: row.created_at,
+            similar_to: row.similar_to,
+        };
+        let kind = if row.late == 0 { DateKind::Published } else { DateKind::Fetched };
+        Ok(DatedFact { fact: fact.try_into()?, date: row.date, kind, source: row.source_id.into() })
+    });
+    rows.collect()
+}
+
+/// A fact with its place.
+struct Placed {
+    place: i64,
+    id: Uuid,
+    no: i64,
+    text: String,
+    content_hash: Vec<u8>,
+    kind: String,
+    status: String,
+    model: String,
+    promptset_hash: Option<Vec<u8>>,
+    source_count: i32,
+    created_at: DateTime<Utc>,
+    similar_to: Option<i64>,
+}
+
+impl Placed {
+    fn fact(self) -> Result<(i64, Fact)> {
+        let fact = facts::Row {
+            id: self.id,
+            no: self.no,
+            text: self.text,
+            content_hash: self.content_hash,
+            kind: self.kind,
+            status: self.status,
+            model: self.model,
+            promptset_hash: self.promptset_hash,
+            source_count: self.source_count,
+            created_at: self.created_at,
+            similar_to: self.similar_to,
+        };
+        Ok((self.place, fact.try_into()?))
+    }
+}
