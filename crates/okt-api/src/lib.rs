@@ -10,6 +10,7 @@ mod api_keys;
 mod audit;
 mod auth;
 mod contexts;
+mod curation;
 mod docs;
 mod extract;
 mod facts;

@@ -40,6 +40,8 @@ pub(crate) struct Documents {
         (name = "Sources", description = "What knowledge rests on: pages, papers and files, on their way from an address to \
             facts."),
         (name = "Facts", description = "What the sources say, each traceable to the sentences that it rests on."),
+        (name = "Curation", description = "What people decide about concepts and facts. Every step is recorded, can be undone, and \
+            is respected by later jobs."),
         (name = "Jobs", description = "What runs in the background, what waits and why, as a list and as events."),
         (name = "Settings", description = "What a repository does with its sources, and what it may spend."),
         (name = "Contexts", description = "What the concepts of a repository are filed under."),

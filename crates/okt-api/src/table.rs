@@ -2,7 +2,7 @@
 
 use okt_auth::Needed;
 use okt_auth::permissions::{
-    AiUsageRead, AuditRead, DecompositionRead, FactRead, FactUpdate, JobCancel, JobRead, MemberManage,
+    AiUsageRead, AuditRead, ConceptRead, ConceptUpdate, DecompositionRead, FactRead, FactUpdate, JobCancel, JobRead, MemberManage,
     MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete, RepositoryManage, RepositoryRead,
     RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete, SourceProviderExecute,
     SourceProviderRead, SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
@@ -12,7 +12,7 @@ use okt_http::Guard::{self, Authenticated, Probe, Public, Session};
 use okt_http::{Routes, route};
 
 use crate::{
-    Api, admin, ai_usage, api_keys, audit, auth, contexts, docs, facts, health, invitations, jobs, members,
+    Api, admin, ai_usage, api_keys, audit, auth, contexts, curation, docs, facts, health, invitations, jobs, members,
     metrics, oauth, once, openapi, presets, promptsets, registry, repositories, sessions, settings, setup,
     source_estimates, source_files, source_import, source_providers, source_texts, sources, streams, users,
 };
@@ -128,6 +128,14 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<FactRead>(), route!(facts::group))
         .at(needs::<FactRead>(), route!(facts::concepts))
         .at(needs::<FactRead>(), route!(facts::similar))
+        .at(needs::<ConceptUpdate>(), route!(curation::reject_link))
+        .at(needs::<ConceptUpdate>(), once(&api.app, route!(curation::merge)))
+        .at(needs::<ConceptUpdate>(), once(&api.app, route!(curation::split)))
+        .at(needs::<ConceptUpdate>(), route!(curation::update))
+        .at(needs::<ConceptUpdate>(), once(&api.app, route!(curation::add_alias)))
+        .at(needs::<ConceptUpdate>(), route!(curation::remove_alias))
+        .at(needs::<ConceptRead>(), route!(curation::list))
+        .at(needs::<ConceptUpdate>(), once(&api.app, route!(curation::undo)))
         .at(needs::<AiUsageRead>(), route!(ai_usage::show_in))
         .at(needs::<JobRead>(), route!(jobs::list_in))
         .at(needs::<JobRead>(), route!(jobs::stats_in))

@@ -9,6 +9,7 @@ mod api_keys;
 mod audit;
 mod bootstrap;
 mod contexts;
+mod curation;
 mod estimates;
 mod facts;
 mod health;
@@ -53,6 +54,7 @@ use crate::seal::Seal;
 
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
 pub use api_keys::KeyRequest;
+pub use curation::Curated;
 pub use estimates::{Estimate, SourceEstimate};
 pub use facts::{SeenFact, SimilarFact};
 pub use health::{Check, Probe, State};

@@ -30,6 +30,8 @@ macro_rules! permissions {
 permissions! {
     AiUsageRead = AiUsage Read,
     AuditRead = Audit Read,
+    ConceptRead = Concept Read,
+    ConceptUpdate = Concept Update,
     DecompositionRead = Decomposition Read,
     FactRead = Fact Read,
     FactUpdate = Fact Update,

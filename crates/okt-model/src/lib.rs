@@ -8,6 +8,7 @@ mod audit;
 mod blob;
 mod comparison;
 mod concept;
+mod curation;
 mod error;
 mod fact;
 mod hash;
@@ -36,6 +37,10 @@ pub use concept::{
     Alias, AliasBy, CATCH_ALL_CONTEXT, CONCEPT_MODEL, Concept, ConceptFilter, ConceptMergedBy, FoundBy,
     NewConcept, NewConceptMerge, Relation, RelationBands, Strength, name_key,
 };
+pub use curation::{
+    CuratedAlias, CuratedConcept, CuratedFact, CuratedLink, CurationAction, CurationDetails,
+    CurationEffects, CurationStep, Decided, Renamed,
+};
 pub use error::{Cause, Error, FieldError, Result};
 pub use fact::{
     ChunkFailure, Difference, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL, Extraction, Fact,
@@ -43,7 +48,7 @@ pub use fact::{
 };
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
-    ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, FactId, GrantId, ImageId,
+    ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, CurationId, FactId, GrantId, ImageId,
     InvitationId, JobId, RepositoryId, SessionId, SourceId, TokenId, UserId,
 };
 pub use job::{Cost, Failure, Job, JobFilter, JobState, NewJob, Payload, Progress, Waiting};

@@ -10,6 +10,7 @@ pub mod api_keys;
 pub mod audit;
 pub mod auth;
 pub mod contexts;
+pub mod curation;
 pub mod facts;
 pub mod invitations;
 pub mod jobs;
