@@ -3,9 +3,10 @@
 use axum::extract::State;
 use okt_auth::permissions::{FactRead, FactUpdate, SourceRead};
 use okt_http::{Json, Page, PageRequest, Path, Problem, Query};
-use okt_model::Error;
+use okt_model::{CurationId, Error};
 use okt_wire::facts::{
-    FactConceptView, FactQuery, FactRow, FactStatusChange, FactView, SimilarQuery, SimilarRow, SimilarView,
+    ChangedFactView, FactConceptView, FactQuery, FactRow, FactStatusChange, FactView, SimilarQuery,
+    SimilarRow, SimilarView,
 };
 use okt_wire::vocabulary::{SettableFactStatus, read};
 use serde::Deserialize;
@@ -127,7 +128,7 @@ pub async fn similar(
 #[utoipa::path(put, path = "/api/v1/repositories/{repoID}/facts/{factID}", tag = "Facts",
     operation_id = "setFactStatus",
     request_body = FactStatusChange,
-    responses((status = 200, body = FactView, description = "As it is now"),
+    responses((status = 200, body = ChangedFactView, description = "As it is now"),
               (status = 409, description = "conflict")))]
 pub async fn set_status(
     State(api): State<Api>,
@@ -135,7 +136,9 @@ pub async fn set_status(
     origin: RequestOrigin,
     Path(path): Path<FactPath>,
     Json(body): Json<FactStatusChange>,
-) -> Result<Json<FactView>, Problem> {
+) -> Result<Json<ChangedFactView>, Problem> {
     let rejected = read::<SettableFactStatus>("status", &body.status)? == SettableFactStatus::Rejected;
-    Ok(Json(api.app.set_fact_status(&origin.into(), &repository.0, path.fact.into(), rejected).await?.into()))
+    let (fact, reason) = (path.fact.into(), body.reason.as_deref());
+    let changed = api.app.set_fact_status(&origin.into(), &repository.0, fact, rejected, reason).await?;
+    Ok(Json(ChangedFactView { curation_id: changed.0.map(CurationId::uuid), fact: changed.1.into() }))
 }

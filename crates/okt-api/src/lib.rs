@@ -11,6 +11,7 @@ mod audit;
 mod auth;
 mod concepts;
 mod contexts;
+mod curation;
 mod docs;
 mod extract;
 mod facts;

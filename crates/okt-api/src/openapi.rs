@@ -41,6 +41,8 @@ pub(crate) struct Documents {
             facts."),
         (name = "Facts", description = "What the sources say, each traceable to the sentences that it rests on."),
         (name = "Concepts", description = "What the facts speak of, and the graph that concepts make by sharing facts."),
+        (name = "Curation", description = "What people decide about concepts and facts. Every step is recorded, can be undone, and \
+            is respected by later jobs."),
         (name = "Jobs", description = "What runs in the background, what waits and why, as a list and as events."),
         (name = "Settings", description = "What a repository does with its sources, and what it may spend."),
         (name = "Contexts", description = "What the concepts of a repository are filed under."),

@@ -2,9 +2,9 @@
 
 use okt_auth::Needed;
 use okt_auth::permissions::{
-    AiUsageRead, AuditRead, ConceptRead, DecompositionRead, FactRead, FactUpdate, GraphRead, JobCancel,
-    JobRead, MemberManage, MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete, RepositoryManage,
-    RepositoryRead, RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete,
+    AiUsageRead, AuditRead, ConceptRead, ConceptUpdate, DecompositionRead, FactRead, FactUpdate, GraphRead,
+    JobCancel, JobRead, MemberManage, MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete,
+    RepositoryManage, RepositoryRead, RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete,
     SourceProviderExecute, SourceProviderRead, SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
 };
 use okt_config::Metrics;
@@ -12,10 +12,10 @@ use okt_http::Guard::{self, Authenticated, Probe, Public, Session};
 use okt_http::{Routes, route};
 
 use crate::{
-    Api, admin, ai_usage, api_keys, audit, auth, concepts, contexts, docs, facts, graph, health, invitations,
-    jobs, members, metrics, oauth, once, openapi, presets, promptsets, registry, repositories, sessions,
-    settings, setup, source_estimates, source_files, source_import, source_providers, source_texts, sources,
-    streams, users,
+    Api, admin, ai_usage, api_keys, audit, auth, concepts, contexts, curation, docs, facts, graph, health,
+    invitations, jobs, members, metrics, oauth, once, openapi, presets, promptsets, registry, repositories,
+    sessions, settings, setup, source_estimates, source_files, source_import, source_providers, source_texts,
+    sources, streams, users,
 };
 
 /// The guard for a handler that asks for `System<P>` or `Repository<P>`.
@@ -139,6 +139,14 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<ConceptRead>(), route!(concepts::relation))
         .at(needs::<GraphRead>(), route!(graph::show))
         .at(needs::<GraphRead>(), route!(graph::path))
+        .at(needs::<ConceptUpdate>(), route!(curation::reject_link))
+        .at(needs::<ConceptUpdate>(), once(&api.app, route!(curation::merge)))
+        .at(needs::<ConceptUpdate>(), once(&api.app, route!(curation::split)))
+        .at(needs::<ConceptUpdate>(), route!(curation::update))
+        .at(needs::<ConceptUpdate>(), once(&api.app, route!(curation::add_alias)))
+        .at(needs::<ConceptUpdate>(), route!(curation::remove_alias))
+        .at(needs::<ConceptRead>(), route!(curation::list))
+        .at(needs::<ConceptUpdate>(), once(&api.app, route!(curation::undo)))
         .at(needs::<AiUsageRead>(), route!(ai_usage::show_in))
         .at(needs::<JobRead>(), route!(jobs::list_in))
         .at(needs::<JobRead>(), route!(jobs::stats_in))

@@ -5,16 +5,17 @@ use std::collections::HashMap;
 use okt_auth::permissions::{FactRead, FactUpdate, SourceRead};
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
-    Contradiction, Difference, EmbedFacts, Error, Fact, FactConcept, FactFilter, FactId, FactStatus, JobId,
-    Result, SourceId, SpaceKind,
+    Contradiction, CurationId, Difference, EmbedFacts, Error, Fact, FactConcept, FactFilter, FactId,
+    FactStatus, JobId, Result, SourceId, SpaceKind,
 };
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::Undone;
 use okt_store::facts::{self, FactPlace, Quoted};
 use okt_store::outbox::{self, When};
-use okt_store::{Connection, embedding_spaces, fact_groups, fact_merges, sources};
+use okt_store::{Connection, curation, embedding_spaces, fact_groups, fact_merges, sources};
 use okt_vectors::Tenant;
 
+use crate::curation::decided;
 use crate::{App, Origin};
 
 /// Sources that a fact is shown with; the rest is counted.
@@ -161,31 +162,34 @@ impl App {
         Ok((space.model, similar.take(most).collect()))
     }
 
-    /// Rejects a fact, restores a rejected one, or undoes the merge of a duplicate.
+    /// Rejects a fact, restores a rejected one, or undoes the merge of a duplicate; the step of curation, if it was one of the
+    /// first two and changed anything, and the fact as it is now.
     pub async fn set_fact_status(
         &self,
         origin: &Origin,
         scope: &RepoScope<FactUpdate>,
         id: FactId,
         rejected: bool,
-    ) -> Result<SeenFact> {
-        let (from, next, action): (&[FactStatus], FactStatus, &'static str) = if rejected {
-            (&[FactStatus::New, FactStatus::Stable], FactStatus::Rejected, "fact.rejected")
+        reason: Option<&str>,
+    ) -> Result<(Option<CurationId>, SeenFact)> {
+        let (next, action) = if rejected {
+            (FactStatus::Rejected, "fact.rejected")
         } else {
-            (&[FactStatus::Rejected], FactStatus::Stable, "fact.restored")
+            (FactStatus::Stable, "fact.restored")
         };
+        let decided = decided(scope, reason)?;
         let repository = scope.repository();
         let mut tx = self.databases().begin(scope.database(), repository).await?;
         let fact = facts::find(&mut tx, repository, id).await?.ok_or(Error::NotFound("fact"))?;
         if fact.status == FactStatus::Duplicate && !rejected {
             drop(tx);
-            return self.undo_merge(origin, scope, id).await;
+            return Ok((None, self.undo_merge(origin, scope, id).await?));
         }
-        let changed = facts::mark(&mut tx, repository, id, from, next).await?;
-        if changed && !rejected {
+        let step = curation::mark_fact(&mut tx, repository, decided, id, rejected).await?;
+        if step.is_some() && !rejected {
             self.ask_for_vector(&mut tx, scope, fact.no).await?;
         }
-        if changed {
+        if step.is_some() {
             self.commit_recorded(tx, origin, scope, action, &id.to_string()).await?;
         } else if fact.status != next {
             return Err(Error::Conflict(if rejected {
@@ -196,7 +200,7 @@ impl App {
                  a new fact becomes stable when it has been compared with the others"
             }));
         }
-        self.load_fact(scope, id).await
+        Ok((step, self.load_fact(scope, id).await?))
     }
 
     /// Undoes the merge of a fact. The two are not merged again.
@@ -218,7 +222,12 @@ impl App {
     }
 
     /// For a fact that is to be found by its vector again.
-    async fn ask_for_vector(&self, conn: &mut Connection, scope: &RepoAccess, fact: i64) -> Result<()> {
+    pub(crate) async fn ask_for_vector(
+        &self,
+        conn: &mut Connection,
+        scope: &RepoAccess,
+        fact: i64,
+    ) -> Result<()> {
         if self.vectors().is_none() {
             return Ok(());
         }

@@ -10,6 +10,7 @@ mod audit;
 mod bootstrap;
 mod concepts;
 mod contexts;
+mod curation;
 mod estimates;
 mod facts;
 mod graph;
@@ -58,6 +59,7 @@ pub use api_keys::KeyRequest;
 pub use concepts::{
     ConceptListing, Floored, Floors, ListedConcept, OfFacts, SeenConcept, SeenRelation, SharedPlace,
 };
+pub use curation::Curated;
 pub use estimates::{Estimate, SourceEstimate};
 pub use facts::{SeenFact, SimilarFact};
 pub use graph::{LeftOut, PathStep, SeenEdge, SeenGraph, SeenPath};

@@ -31,6 +31,7 @@ permissions! {
     AiUsageRead = AiUsage Read,
     AuditRead = Audit Read,
     ConceptRead = Concept Read,
+    ConceptUpdate = Concept Update,
     DecompositionRead = Decomposition Read,
     FactRead = Fact Read,
     FactUpdate = Fact Update,

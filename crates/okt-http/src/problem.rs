@@ -192,7 +192,7 @@ impl Problem {
         match error {
             Error::NotFound(_) => Self::new(Code::NotFound, detail),
             Error::AlreadyExists(_) => Self::new(Code::AlreadyExists, detail),
-            Error::Conflict(_) => Self::new(Code::Conflict, detail),
+            Error::Conflict(_) | Error::UndoFirst(_) => Self::new(Code::Conflict, detail),
             Error::InUse { .. } => Self::new(Code::InUse, detail),
             Error::QuotaExceeded { .. } => Self::new(Code::QuotaExceeded, detail),
             Error::Unauthenticated(_) => Self::new(Code::Unauthenticated, detail),

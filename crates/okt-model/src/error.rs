@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use crate::CurationId;
+
 /// What lies behind an error; shown to operators, never to callers.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
@@ -20,6 +22,10 @@ pub enum Error {
     /// The state of things does not allow it; says what would.
     #[error("{0}")]
     Conflict(&'static str),
+
+    /// Later steps of curation stand on what is to be undone.
+    #[error("later steps stand on it; undo these first, in this order: {}", listed(.0))]
+    UndoFirst(Vec<CurationId>),
 
     /// Others still need it.
     #[error("{count} {by} still use it; {remedy}")]
@@ -94,6 +100,10 @@ pub enum Error {
 pub struct FieldError {
     pub field: Cow<'static, str>,
     pub message: Cow<'static, str>,
+}
+
+fn listed(steps: &[CurationId]) -> String {
+    steps.iter().map(CurationId::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The first in words, and how many more there are.

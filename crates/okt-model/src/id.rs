@@ -61,6 +61,8 @@ ids! {
     ClientNumber,
     /// What facts speak of.
     ConceptId,
+    /// A step of curation.
+    CurationId,
     /// A fact.
     FactId,
     /// What a person gave to an OAuth client, and the family of tokens that came of it.

@@ -8,6 +8,7 @@ mod audit;
 mod blob;
 mod comparison;
 mod concept;
+mod curation;
 mod error;
 mod fact;
 mod hash;
@@ -38,6 +39,10 @@ pub use concept::{
     MAX_WORD_KEY, NewConcept, NewConceptMerge, NoPath, RefreshConceptRelations, Relation, RelationBands,
     Strength, name_key, word_key, word_keys,
 };
+pub use curation::{
+    CuratedAlias, CuratedConcept, CuratedFact, CuratedLink, CurationAction, CurationDetails, CurationEffects,
+    CurationStep, Decided, Renamed,
+};
 pub use error::{Cause, Error, FieldError, Result};
 pub use fact::{
     ChunkFailure, Difference, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL, Extraction, Fact,
@@ -45,8 +50,8 @@ pub use fact::{
 };
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
-    ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, FactId, GrantId, ImageId,
-    InvitationId, JobId, RepositoryId, SessionId, SourceId, TokenId, UserId,
+    ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, CurationId, FactId, GrantId,
+    ImageId, InvitationId, JobId, RepositoryId, SessionId, SourceId, TokenId, UserId,
 };
 pub use job::{Cost, Failure, Job, JobFilter, JobState, NewJob, Payload, Progress, Waiting};
 pub use locator::{Locator, ResourceType};

@@ -5,6 +5,7 @@ use okt_model::{Alias, AliasBy, ConceptId, Error, RepositoryId, name_key};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::concepts::roots;
 use crate::words::word;
 use okt_pg::Result;
 
@@ -17,7 +18,7 @@ pub struct NewAlias {
 }
 
 /// Gives concepts other names; returns how many are new. One that is there stays as it is, but for who said so if that is a
-/// person now.
+/// person now. One that a person took away comes back only if a person says so.
 #[tracing::instrument(level = "debug", name = "db.concept_aliases.insert", skip_all)]
 pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, aliases: &[NewAlias]) -> Result<u64> {
     let mut rows = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -30,6 +31,15 @@ pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, aliases: 
             rows.3.push(alias.by.as_str().to_owned());
         }
     }
+    // A person who just takes a name away holds the concept. In a statement of its own, so that the next one sees what they did.
+    let concepts: Vec<i64> = roots(conn, repository, &rows.0).await?.into_values().collect();
+    sqlx::query!(
+        "SELECT no FROM okt_repository.concepts WHERE repository_id = $1 AND no = ANY ($2) ORDER BY no FOR KEY SHARE",
+        repository.uuid(),
+        &concepts,
+    )
+    .fetch_all(&mut *conn)
+    .await?;
     let inserted = sqlx::query_file_scalar!(
         "src/sql/insert_aliases.sql",
         repository.uuid(),

@@ -4,15 +4,17 @@
 //! are read through the tree. So merges come apart in any order. Whoever changes the tree holds the contexts of the concepts
 //! first, as everybody does who files, then the concepts in the order of their numbers.
 
-use okt_model::{ConceptId, Error, JobId, NewConceptMerge, RepositoryId, UserId};
+use std::collections::{BTreeMap, BTreeSet};
+
+use okt_model::{ConceptId, ConceptMergedBy, Error, JobId, NewConceptMerge, RepositoryId, UserId};
 use sqlx::PgConnection;
 
-use crate::concepts::{COUNTER, Held, check_name, count, hold, roots};
+use crate::concepts::{COUNTER, Held, check_name, count, hold, members, roots};
 use crate::{concept_relations, counters};
 use okt_pg::Result;
 
 /// Merges a concept, or the one that it is part of, into another; returns the number of the entry in the journal. `None` if one
-/// of them is not there or both are one already.
+/// of them is not there, both are one already, or a person parted them and it is none who says so now.
 #[tracing::instrument(level = "debug", name = "db.concept_merges.insert", skip_all)]
 pub async fn insert(
     conn: &mut PgConnection,
@@ -32,6 +34,11 @@ pub async fn insert(
         let Some(held) = hold(conn, repository, &[concept, into], None).await? else { continue };
         if held.iter().any(|held| held.merged_into.is_some()) {
             continue;
+        }
+        if merge.by != ConceptMergedBy::Person
+            && !parted(conn, repository, &[(concept, into)]).await?.is_empty()
+        {
+            return Ok(None);
         }
         sqlx::query!(
             "UPDATE okt_repository.concepts SET merged_into = $3 WHERE repository_id = $1 AND no = $2",
@@ -142,6 +149,36 @@ pub async fn list_undone(
         concepts,
     );
     Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.concept_no, row.into_no)).collect())
+}
+
+/// Those of these pairs, which are given by the numbers of concepts that are not merged, that a person parted: by a split, or by
+/// undoing a merge, of themselves or of what is a part of them. No job merges them.
+#[tracing::instrument(level = "debug", name = "db.concept_merges.parted", skip_all)]
+pub async fn parted(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    pairs: &[(i64, i64)],
+) -> Result<BTreeSet<(i64, i64)>> {
+    let roots: BTreeSet<i64> = pairs.iter().flat_map(|(one, other)| [*one, *other]).collect();
+    let roots: Vec<i64> = roots.into_iter().collect();
+    let root_of: BTreeMap<i64, i64> = members(conn, repository, &roots).await?.into_iter().collect();
+    let all: Vec<i64> = root_of.keys().copied().collect();
+    let rows = sqlx::query!(
+        r#"SELECT concept_no AS "one!", other_no AS "other!" FROM okt_repository.parted_concepts
+            WHERE repository_id = $1 AND concept_no = ANY ($2) AND other_no = ANY ($2)
+            UNION
+           SELECT concept_no, into_no FROM okt_repository.concept_merges
+            WHERE repository_id = $1 AND into_no = ANY ($2) AND concept_no = ANY ($2) AND undone_by IS NOT NULL"#,
+        repository.uuid(),
+        &all,
+    );
+    let mut apart = BTreeSet::new();
+    for row in rows.fetch_all(conn).await? {
+        if let (Some(one), Some(other)) = (root_of.get(&row.one), root_of.get(&row.other)) {
+            apart.extend([(*one, *other), (*other, *one)]);
+        }
+    }
+    Ok(pairs.iter().copied().filter(|pair| apart.contains(pair)).collect())
 }
 
 /// A concept came or went, and its facts are read otherwise now.

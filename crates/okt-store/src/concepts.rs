@@ -79,6 +79,19 @@ pub async fn empty(
     let row = sqlx::query_file!("src/sql/empty_context.sql", repository.uuid(), &batch, target)
         .fetch_one(&mut *conn)
         .await?;
+    // Former names lead on from there as well.
+    sqlx::query!(
+        "WITH led AS (DELETE FROM okt_repository.former_names WHERE repository_id = $1 AND context_no = $2
+                      RETURNING name_key, concept_no)
+         INSERT INTO okt_repository.former_names (repository_id, context_no, name_key, concept_no)
+         SELECT $1, $3, name_key, concept_no FROM led
+         ON CONFLICT (repository_id, context_no, name_key, concept_no) DO NOTHING",
+        repository.uuid(),
+        source,
+        target,
+    )
+    .execute(&mut *conn)
+    .await?;
     let merged = i64::try_from(row.merged.len()).map_err(Error::internal)?;
     let emptied = Emptied { moved: row.moved, merged, followed: row.followed };
     concept_relations::mark_concepts(conn, repository, &row.merged).await?;

@@ -192,12 +192,17 @@ pub async fn mark_merging(
 /// False when there is none, or concepts are filed there.
 #[tracing::instrument(level = "debug", name = "db.contexts.delete", skip_all)]
 pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, no: i64) -> Result<bool> {
-    let done = sqlx::query!(
-        "DELETE FROM okt_repository.contexts WHERE repository_id = $1 AND no = $2 AND concept_count = 0",
+    let gone = sqlx::query_scalar!(
+        "WITH gone AS (
+             DELETE FROM okt_repository.contexts WHERE repository_id = $1 AND no = $2 AND concept_count = 0 RETURNING no),
+         -- Nobody files anything there any more.
+         former AS (DELETE FROM okt_repository.former_names f USING gone g
+                     WHERE f.repository_id = $1 AND f.context_no = g.no)
+         SELECT no FROM gone",
         repository.uuid(),
         no,
     )
-    .execute(conn)
+    .fetch_optional(conn)
     .await?;
-    Ok(done.rows_affected() == 1)
+    Ok(gone.is_some())
 }

@@ -18,6 +18,7 @@ pub mod concept_relations;
 pub mod concepts;
 pub mod contexts;
 pub mod counters;
+pub mod curation;
 mod databases;
 pub mod embedding_spaces;
 mod endpoints;

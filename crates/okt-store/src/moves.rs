@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 21] = [
+pub const TABLES: [Table; 28] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
@@ -24,6 +24,13 @@ pub const TABLES: [Table; 21] = [
     knowledge("concept_aliases", "concept_no, alias_key"),
     knowledge("concept_merges", "no"),
     knowledge("concept_words", "word_key, concept_no"),
+    knowledge("former_names", "context_no, name_key, concept_no"),
+    knowledge("parted_concepts", "concept_no, other_no"),
+    knowledge("rejected_aliases", "alias_key, concept_no"),
+    knowledge("rejected_links", "content_hash, concept_no"),
+    knowledge("rejected_facts", "content_hash"),
+    knowledge("curation", "no"),
+    knowledge("curation_keys", "key, curation_no"),
     knowledge("fact_concepts", "concept_no, fact_no"),
     knowledge("concept_readings", "fact_no"),
     knowledge("relation_changes", "no"),

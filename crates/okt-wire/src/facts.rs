@@ -205,6 +205,20 @@ pub struct FactStatusChange {
     /// `rejected`; or `stable`, to restore a rejected fact or to undo the merge of a duplicate.
     #[schema(value_type = schema::SettableFactStatus)]
     pub status: String,
+    #[schema(max_length = 1000, example = "The sentence speaks of another species")]
+    pub reason: Option<String>,
+}
+
+/// A fact after a change of its status.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ChangedFact)]
+pub struct ChangedFactView {
+    /// The step of curation, by which the change can be undone; null if nothing had to be changed, or if the merge of a
+    /// duplicate was undone.
+    #[schema(required, example = "019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37")]
+    pub curation_id: Option<Uuid>,
+    #[serde(flatten)]
+    pub fact: FactView,
 }
 
 impl FactQuery {

@@ -11,6 +11,7 @@ pub mod audit;
 pub mod auth;
 pub mod concepts;
 pub mod contexts;
+pub mod curation;
 pub mod facts;
 pub mod graph;
 pub mod invitations;

@@ -214,6 +214,8 @@ pub mod schema {
         SettableFactStatus = all!(super::SettableFactStatus), "rejected";
         /// How two facts differ; `judged` if a person undid their merge.
         Difference = all!(okt_model::Difference), "negation";
+        /// What a step of curation did.
+        CurationAction = all!(okt_model::CurationAction), "merge";
         /// `completed`, `cancelled` and `discarded` are for good.
         JobState = all!(okt_model::JobState), "completed";
         /// What a job or a source waits for.

@@ -1,6 +1,6 @@
 //! Which facts speak of which concepts.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use okt_model::{ConceptId, Error, FoundBy, RepositoryId};
 use sqlx::PgConnection;
@@ -9,6 +9,9 @@ use uuid::Uuid;
 use super::roots;
 use crate::concept_relations;
 use okt_pg::Result;
+
+/// How often what was split off is followed.
+const SPLITS: u32 = 8;
 
 /// A fact that speaks of a concept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +22,8 @@ pub struct NewLink {
 }
 
 /// Links facts to concepts, or to those that they were merged into; returns how many links are new. One that is there already
-/// keeps the more trusted finding, and a fact that is gone gets none. The facts stay until the end of the transaction. A
+/// keeps the more trusted finding, and a fact that is gone gets none. Unless a person says so, a fact is not linked to a concept
+/// that a person parted it from, but to what was split off with it, and not to one that it is linked to through a part of it. The facts stay until the end of the transaction. A
 /// concept that is merged meanwhile keeps its link, which is read as that of the other.
 #[tracing::instrument(level = "debug", name = "db.fact_concepts.link", skip_all)]
 pub async fn link(conn: &mut PgConnection, repository: RepositoryId, links: &[NewLink]) -> Result<u64> {
@@ -33,7 +37,8 @@ pub async fn link(conn: &mut PgConnection, repository: RepositoryId, links: &[Ne
         &facts,
     );
     let there: HashSet<i64> = there.fetch_all(&mut *conn).await?.into_iter().collect();
-    let links: Vec<&NewLink> = links.iter().filter(|link| there.contains(&link.fact)).collect();
+    let links: Vec<NewLink> = links.iter().copied().filter(|link| there.contains(&link.fact)).collect();
+    let links = as_decided(conn, repository, links).await?;
     if links.is_empty() {
         return Ok(0);
     }
@@ -51,6 +56,44 @@ pub async fn link(conn: &mut PgConnection, repository: RepositoryId, links: &[Ne
             .await?;
     }
     Ok(u64::try_from(row.inserted).map_err(Error::internal)?)
+}
+
+/// Without the links that a person rejected, of facts that are held: whoever rejects one holds its fact.
+async fn as_decided(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    links: Vec<NewLink>,
+) -> Result<Vec<NewLink>> {
+    let (mut kept, mut open): (Vec<NewLink>, Vec<NewLink>) =
+        links.into_iter().partition(|link| link.found_by == FoundBy::Person);
+    // What was split off may have been split itself.
+    for _ in 0..SPLITS {
+        if open.is_empty() {
+            break;
+        }
+        let facts: Vec<i64> = open.iter().map(|link| link.fact).collect();
+        let rows = sqlx::query_file!("src/sql/decided_links.sql", repository.uuid(), &facts);
+        let rows = rows.fetch_all(&mut *conn).await?;
+        if rows.is_empty() {
+            break;
+        }
+        let decided: HashMap<(i64, i64), Option<Uuid>> =
+            rows.into_iter().map(|row| ((row.fact_no, row.root), row.instead)).collect();
+        let ids: Vec<Uuid> = open.iter().map(|link| link.concept.uuid()).collect();
+        let roots = roots(conn, repository, &ids).await?;
+        let mut again = Vec::new();
+        for link in open {
+            let root = roots.get(&link.concept.uuid());
+            match root.and_then(|root| decided.get(&(link.fact, *root))) {
+                None => kept.push(link),
+                Some(None) => {}
+                Some(Some(instead)) => again.push(NewLink { concept: (*instead).into(), ..link }),
+            }
+        }
+        open = again;
+    }
+    kept.extend(open);
+    Ok(kept)
 }
 
 /// Takes facts away from a concept and from all that were merged into it; returns those that were linked.

@@ -1,5 +1,5 @@
--- Names in contexts: first the concept of that name, then one that was merged and had it, then one with that alias; each as
--- the concept that it is part of now. Keys and labels are taken apart first, so that what is joined to a table is a plain
+-- Names in contexts: first the concept of that name, then one that was merged or called otherwise and had it, then one with
+-- that alias; each as the concept that it is part of now. Keys and labels are taken apart first, so that what is joined to a table is a plain
 -- column: under row-level security nothing else is a condition of an index.
 WITH RECURSIVE wanted AS MATERIALIZED (
     SELECT n.at, n.key, x.no AS context_no, x.later
@@ -18,6 +18,11 @@ found AS (
       FROM wanted w
       JOIN okt_repository.concepts p
         ON p.repository_id = $1 AND p.context_no = w.context_no AND p.name_key = w.key AND p.merged_into IS NOT NULL
+     UNION ALL
+    SELECT w.at, p.no, p.merged_into, 3
+      FROM wanted w
+      JOIN okt_repository.former_names n ON n.repository_id = $1 AND n.context_no = w.context_no AND n.name_key = w.key
+      JOIN okt_repository.concepts p ON p.repository_id = $1 AND p.no = n.concept_no
      UNION ALL
     SELECT w.at, p.no, p.merged_into, 4
       FROM wanted w
