@@ -25,6 +25,7 @@ use okt_pg::Result;
 pub use facts::{
     MOST_FACTS_READ, SourcePlace, TimelinePlace, list_facts, list_shared_facts, list_sources, list_timeline,
 };
+pub(crate) use filing::rename_words;
 pub use filing::{file, find, find_single};
 pub use linking::{NewLink, link, relink, unlink, unlink_found};
 pub use reading::{ConceptPlace, get, list, list_contexts, list_named, list_numbered};
@@ -146,10 +147,7 @@ pub async fn update(
         )
         .execute(&mut *conn)
         .await?;
-        if key != held.name_key {
-            filing::forget_words(conn, repository, no, &held.name_key).await?;
-            filing::insert_words(conn, repository, &[(no, key)]).await?;
-        }
+        rename_words(conn, repository, no, &held.name_key, &key).await?;
         if context != held.context_no {
             count(conn, repository, &[(held.context_no, -1), (context, 1)]).await?;
         }

@@ -143,7 +143,7 @@ async fn insert(conn: &mut PgConnection, repository: RepositoryId, concepts: &[&
 }
 
 /// Has concepts found by the words of their names, which are given as they are compared.
-pub(super) async fn insert_words(
+async fn insert_words(
     conn: &mut PgConnection,
     repository: RepositoryId,
     names: &[(i64, String)],
@@ -163,23 +163,27 @@ pub(super) async fn insert_words(
     Ok(())
 }
 
-/// A concept is no longer found by the words of a name that it had.
-pub(super) async fn forget_words(
+/// Has a concept found by the words of its new name in place of those of its old one; both as they are compared.
+pub(crate) async fn rename_words(
     conn: &mut PgConnection,
     repository: RepositoryId,
     concept: i64,
-    name_key: &str,
+    old: &str,
+    new: &str,
 ) -> Result<()> {
+    if old == new {
+        return Ok(());
+    }
     sqlx::query!(
         "DELETE FROM okt_repository.concept_words
           WHERE repository_id = $1 AND word_key = ANY ($2) AND concept_no = $3",
         repository.uuid(),
-        &word_keys(name_key),
+        &word_keys(old),
         concept,
     )
-    .execute(conn)
+    .execute(&mut *conn)
     .await?;
-    Ok(())
+    insert_words(conn, repository, &[(concept, new.to_owned())]).await
 }
 
 /// Holds contexts in the order of everybody until the end of the transaction; those that are not becoming a part of another

@@ -133,6 +133,7 @@ async fn name_back(conn: &mut PgConnection, repository: RepositoryId, before: &R
         )
         .execute(&mut *conn)
         .await?;
+        concepts::rename_words(conn, repository, before.concept, &held.name_key, &before.name_key).await?;
         if !free && context != held.context_no {
             concepts::count(conn, repository, &[(held.context_no, -1), (context, 1)]).await?;
         }

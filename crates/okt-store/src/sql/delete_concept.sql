@@ -1,5 +1,6 @@
 -- A concept that nothing speaks of, with what refers to it.
 WITH former AS (DELETE FROM okt_repository.former_names WHERE repository_id = $1 AND concept_no = $2),
+words AS (DELETE FROM okt_repository.concept_words WHERE repository_id = $1 AND concept_no = $2),
 aliases AS (DELETE FROM okt_repository.rejected_aliases WHERE repository_id = $1 AND concept_no = $2),
 links AS (DELETE FROM okt_repository.rejected_links WHERE repository_id = $1 AND (concept_no = $2 OR instead_no = $2)),
 parted AS (DELETE FROM okt_repository.parted_concepts WHERE repository_id = $1 AND (concept_no = $2 OR other_no = $2)),
