@@ -5,7 +5,8 @@ use okt_auth::permissions::{FactRead, FactUpdate, SourceRead};
 use okt_http::{Json, Page, PageRequest, Path, Problem, Query};
 use okt_model::{CurationId, Error};
 use okt_wire::facts::{
-    ChangedFactView, FactConceptView, FactQuery, FactRow, FactStatusChange, FactView, SimilarQuery, SimilarRow, SimilarView,
+    ChangedFactView, FactConceptView, FactQuery, FactRow, FactStatusChange, FactView, SimilarQuery,
+    SimilarRow, SimilarView,
 };
 use okt_wire::vocabulary::{SettableFactStatus, read};
 use serde::Deserialize;

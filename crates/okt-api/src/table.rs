@@ -2,19 +2,20 @@
 
 use okt_auth::Needed;
 use okt_auth::permissions::{
-    AiUsageRead, AuditRead, ConceptRead, ConceptUpdate, DecompositionRead, FactRead, FactUpdate, JobCancel, JobRead, MemberManage,
-    MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete, RepositoryManage, RepositoryRead,
-    RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete, SourceProviderExecute,
-    SourceProviderRead, SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
+    AiUsageRead, AuditRead, ConceptRead, ConceptUpdate, DecompositionRead, FactRead, FactUpdate, JobCancel,
+    JobRead, MemberManage, MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete, RepositoryManage,
+    RepositoryRead, RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete,
+    SourceProviderExecute, SourceProviderRead, SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
 };
 use okt_config::Metrics;
 use okt_http::Guard::{self, Authenticated, Probe, Public, Session};
 use okt_http::{Routes, route};
 
 use crate::{
-    Api, admin, ai_usage, api_keys, audit, auth, contexts, curation, docs, facts, health, invitations, jobs, members,
-    metrics, oauth, once, openapi, presets, promptsets, registry, repositories, sessions, settings, setup,
-    source_estimates, source_files, source_import, source_providers, source_texts, sources, streams, users,
+    Api, admin, ai_usage, api_keys, audit, auth, contexts, curation, docs, facts, health, invitations, jobs,
+    members, metrics, oauth, once, openapi, presets, promptsets, registry, repositories, sessions, settings,
+    setup, source_estimates, source_files, source_import, source_providers, source_texts, sources, streams,
+    users,
 };
 
 /// The guard for a handler that asks for `System<P>` or `Repository<P>`.

@@ -35,8 +35,7 @@ impl App {
     ) -> Result<Vec<CurationStep>> {
         let repository = scope.repository();
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
-        let steps =
-            curation::list(&mut tx, repository, concept, before.unwrap_or(i64::MAX), limit).await?;
+        let steps = curation::list(&mut tx, repository, concept, before.unwrap_or(i64::MAX), limit).await?;
         tx.commit().await?;
         Ok(steps)
     }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use okt_auth::permissions::{FactRead, FactUpdate, SourceRead};
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
-    Contradiction, CurationId, Difference, EmbedFacts, Error, Fact, FactConcept, FactFilter, FactId, FactStatus, JobId,
-    Result, SourceId, SpaceKind,
+    Contradiction, CurationId, Difference, EmbedFacts, Error, Fact, FactConcept, FactFilter, FactId,
+    FactStatus, JobId, Result, SourceId, SpaceKind,
 };
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::Undone;
@@ -222,7 +222,12 @@ impl App {
     }
 
     /// For a fact that is to be found by its vector again.
-    pub(crate) async fn ask_for_vector(&self, conn: &mut Connection, scope: &RepoAccess, fact: i64) -> Result<()> {
+    pub(crate) async fn ask_for_vector(
+        &self,
+        conn: &mut Connection,
+        scope: &RepoAccess,
+        fact: i64,
+    ) -> Result<()> {
         if self.vectors().is_none() {
             return Ok(());
         }

@@ -38,8 +38,8 @@ pub use concept::{
     NewConcept, NewConceptMerge, Relation, RelationBands, Strength, name_key,
 };
 pub use curation::{
-    CuratedAlias, CuratedConcept, CuratedFact, CuratedLink, CurationAction, CurationDetails,
-    CurationEffects, CurationStep, Decided, Renamed,
+    CuratedAlias, CuratedConcept, CuratedFact, CuratedLink, CurationAction, CurationDetails, CurationEffects,
+    CurationStep, Decided, Renamed,
 };
 pub use error::{Cause, Error, FieldError, Result};
 pub use fact::{
@@ -48,8 +48,8 @@ pub use fact::{
 };
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
-    ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, CurationId, FactId, GrantId, ImageId,
-    InvitationId, JobId, RepositoryId, SessionId, SourceId, TokenId, UserId,
+    ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, CurationId, FactId, GrantId,
+    ImageId, InvitationId, JobId, RepositoryId, SessionId, SourceId, TokenId, UserId,
 };
 pub use job::{Cost, Failure, Job, JobFilter, JobState, NewJob, Payload, Progress, Waiting};
 pub use locator::{Locator, ResourceType};

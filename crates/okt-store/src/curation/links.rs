@@ -140,12 +140,7 @@ pub async fn split(
 }
 
 /// A concept in a context, which is held.
-async fn make(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    name: &str,
-    context: i64,
-) -> Result<Named> {
+async fn make(conn: &mut PgConnection, repository: RepositoryId, name: &str, context: i64) -> Result<Named> {
     let key = name_key(name);
     if key.is_empty() {
         return Err(Error::invalid("name", "must have a visible character").into());

@@ -85,11 +85,7 @@ pub async fn undo(
 }
 
 /// Steps in force that have a hand in what a step changed, the newest first.
-async fn list_later(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    step: i64,
-) -> Result<Vec<CurationId>> {
+async fn list_later(conn: &mut PgConnection, repository: RepositoryId, step: i64) -> Result<Vec<CurationId>> {
     let rows = sqlx::query_scalar!(
         "SELECT c.id FROM okt_repository.curation c
           WHERE c.repository_id = $1 AND c.undone_at IS NULL

@@ -17,10 +17,10 @@ use crate::repositories::isolation::Call;
 pub(crate) struct Concepts {
     /// The one with an alias, that speaks of a fact.
     pub id: ConceptId,
-    no: i64,
+    pub no: i64,
     /// One that speaks of the same fact.
-    other: ConceptId,
-    other_no: i64,
+    pub other: ConceptId,
+    pub other_no: i64,
     /// One that was merged into the first.
     merged: ConceptId,
     merge: i64,
@@ -146,7 +146,9 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         })
     }),
     ("concept_merges::insert", |conn, repository, theirs| {
-        let new = merge(theirs.concepts.other, theirs.concepts.id);
+        // A person undid it once, so only a person does it again.
+        let by = ConceptMergedBy::Person;
+        let new = NewConceptMerge { by, ..merge(theirs.concepts.other, theirs.concepts.id) };
         Box::pin(async move { Ok(concept_merges::insert(conn, repository, &new).await?.is_some()) })
     }),
     ("concept_merges::undo", |conn, repository, theirs| {
