@@ -107,7 +107,7 @@ async fn write(
     let there = there.fetch_all(&mut *conn).await?;
     let written = sqlx::query!(
         "INSERT INTO okt_repository.concept_readings AS r (repository_id, fact_no, reader, source_no, batch, done)
-         SELECT $1, n.fact_no, $3, s.no, n.batch, $6
+         SELECT $1, n.fact_no, $3, CASE WHEN $6 THEN NULL ELSE s.no END, n.batch, $6
            FROM unnest($4::bigint[], $5::bigint[]) AS n (fact_no, batch)
            JOIN okt_repository.sources s ON s.repository_id = $1 AND s.id = $2
           WHERE n.fact_no = ANY ($7)

@@ -4,12 +4,12 @@ CREATE TABLE okt_repository.concept_readings (
     fact_no       bigint  NOT NULL,
     -- Who read it, or will: a number made of the model and its instructions.
     reader        bigint  NOT NULL,
-    -- The source whose job reads it, and pays for it.
-    source_no     bigint  NOT NULL,
+    -- The source whose job is going to read it, and pays for it.
+    source_no     bigint,
     -- The first of the facts that are asked about together. Kept, so that a job that begins anew asks the same questions, and
     -- finds their answers.
     batch         bigint  NOT NULL,
-    done          boolean NOT NULL,
+    done          boolean NOT NULL CHECK (done = (source_no IS NULL)),
     PRIMARY KEY (repository_id, fact_no)
 ) PARTITION BY HASH (repository_id);
 CREATE INDEX concept_readings_open_idx ON okt_repository.concept_readings (repository_id, source_no) WHERE NOT done;

@@ -5,8 +5,9 @@ WITH RECURSIVE canonical AS MATERIALIZED (
     SELECT f.no AS fact_no, CASE WHEN f.merged_into IS NULL THEN f.no ELSE f.merged_into END AS no
       FROM okt_repository.facts f
      WHERE f.repository_id = $1 AND f.no = ANY ($2)
-       -- Most repositories have none.
-       AND (SELECT EXISTS (SELECT FROM okt_repository.rejected_links r WHERE r.repository_id = $1))),
+       -- Most repositories have none. The first one by the index: EXISTS may walk along those of all others.
+       AND (SELECT r.concept_no FROM okt_repository.rejected_links r
+             WHERE r.repository_id = $1 ORDER BY r.content_hash LIMIT 1) IS NOT NULL),
 hashes AS MATERIALIZED (
     SELECT c.fact_no, f.content_hash
       FROM canonical c JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = c.no

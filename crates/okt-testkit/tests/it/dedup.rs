@@ -14,7 +14,7 @@ mod races;
 mod recheck;
 mod routes;
 mod similar;
-mod stored_facts;
+pub(crate) mod stored_facts;
 mod through;
 mod undoing;
 mod waiting;

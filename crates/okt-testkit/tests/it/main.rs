@@ -5,6 +5,7 @@
 
 mod accounts;
 mod concepts;
+mod curation;
 mod dedup;
 mod facts;
 mod http;

@@ -8,6 +8,7 @@ mod creation;
 mod invitations;
 mod isolation;
 mod isolation_concepts;
+mod isolation_curation;
 mod isolation_facts;
 mod isolation_sources;
 mod late_movers;

@@ -68,7 +68,8 @@ fn body(line: &Line, about: &About) -> Option<Value> {
             | "/api/v1/repositories/{repoID}/sources/{sourceID}/process"
             | "/api/v1/repositories/{repoID}/sources/{sourceID}/retry"
             | "/api/v1/repositories/{repoID}/settings/contribute-all"
-            | "/api/v1/repositories/{repoID}/settings/pull-all",
+            | "/api/v1/repositories/{repoID}/settings/pull-all"
+            | "/api/v1/repositories/{repoID}/curation/{curationID}/undo",
         )
         | (
             "DELETE",
@@ -79,7 +80,8 @@ fn body(line: &Line, about: &About) -> Option<Value> {
             | "/api/v1/repositories/{repoID}"
             | "/api/v1/repositories/{repoID}/sources/{sourceID}"
             | "/api/v1/repositories/{repoID}/invitations/{invitationID}"
-            | "/api/v1/repositories/{repoID}/settings/contexts/{context}",
+            | "/api/v1/repositories/{repoID}/settings/contexts/{context}"
+            | "/api/v1/repositories/{repoID}/facts/{factID}/concepts/{conceptID}",
         ) => return None,
         ("POST", "/api/v1/oauth/register") => json!({"redirect_uris": ["http://127.0.0.1/callback"]}),
         ("POST", "/api/v1/auth/register") => {
@@ -114,6 +116,16 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         }
         ("POST", "/api/v1/repositories/{repoID}/sources/estimate") => json!({"source_ids": []}),
         ("PUT", "/api/v1/repositories/{repoID}/facts/{factID}") => json!({"status": "rejected"}),
+        ("POST", "/api/v1/repositories/{repoID}/concepts/{conceptID}/merge") => {
+            json!({"into": RepositoryId::mint()})
+        }
+        ("POST", "/api/v1/repositories/{repoID}/concepts/{conceptID}/split") => {
+            json!({"fact_ids": [RepositoryId::mint()], "name": "Part", "context": "Own"})
+        }
+        ("PUT", "/api/v1/repositories/{repoID}/concepts/{conceptID}") => json!({"canonical_name": "Renamed"}),
+        ("POST" | "DELETE", "/api/v1/repositories/{repoID}/concepts/{conceptID}/aliases") => {
+            json!({"alias": "Another"})
+        }
         ("POST", "/api/v1/repositories") => json!({"name": "Another"}),
         ("PUT", "/api/v1/repositories/{repoID}") => json!({"name": "Renamed"}),
         ("PUT", "/api/v1/repositories/{repoID}/members") => json!({"user_id": about.user, "role": "editor"}),
@@ -180,6 +192,7 @@ fn path(line: &Line, about: &About) -> String {
         "{factID}",
         "{conceptID}",
         "{otherID}",
+        "{curationID}",
         "{hash}",
         "{invitationID}",
     ]

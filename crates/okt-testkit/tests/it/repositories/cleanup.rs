@@ -2,11 +2,16 @@ use std::time::Duration;
 
 use http::Method;
 use okt_jobs::CleanupExpired;
-use okt_model::{AliasBy, CleanupRepository, ConceptMergedBy, JobId, NewConceptMerge};
+use okt_model::{
+    AliasBy, CleanupRepository, ConceptId, ConceptMergedBy, Decided, FactFilter, JobId, NewConceptMerge,
+    UserId,
+};
 use okt_queue::jobs;
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::outbox::{self, When};
-use okt_store::{Blobs, Connection, concept_merges, concept_relations, counters};
+use okt_store::{
+    Blobs, Connection, concept_merges, concept_relations, concepts, contexts, counters, curation, facts,
+};
 use okt_testkit::accounts::{api_key_in, count, sql};
 use okt_testkit::concepts::{file_concept, link_facts};
 use serde_json::json;
@@ -66,6 +71,7 @@ async fn furnish_concepts(conn: &mut Connection, id: Uuid, fact: i64) {
         reason: None,
     };
     concept_merges::insert(conn, id.into(), &merge).await.unwrap();
+    curate(conn, id, made[0]).await;
     concept_relations::fold(conn, id.into(), 100).await.unwrap();
     // More than are removed at once.
     let many = "WITH links AS (
@@ -76,6 +82,22 @@ async fn furnish_concepts(conn: &mut Connection, id: Uuid, fact: i64) {
              RETURNING repository_id, fact_no)
          INSERT INTO okt_repository.relation_changes (repository_id, fact_no) SELECT repository_id, fact_no FROM links";
     sqlx::query(many).bind(id).bind(made[0].uuid()).execute(conn).await.unwrap();
+}
+
+/// Steps of a person that leave a row in every table of curation.
+async fn curate(conn: &mut Connection, id: Uuid, concept: ConceptId) {
+    let (repository, decided) = (id.into(), Decided { person: UserId::mint(), reason: Some("why") });
+    let no = concepts::get(conn, repository, concept).await.unwrap().unwrap().no;
+    let facts = concepts::list_facts(conn, repository, no, i64::MAX, 1).await.unwrap();
+    let fact = facts[0].1.id;
+    let all = facts::list(conn, repository, &FactFilter::default(), false, None, 10).await.unwrap();
+    let other = all.iter().find(|other| other.id != fact).unwrap().id;
+    let context = contexts::find(conn, repository, "Disease").await.unwrap().unwrap().no;
+    curation::split(conn, repository, decided, concept, ("Split off", context), &[fact]).await.unwrap();
+    curation::rename(conn, repository, decided, concept, Some("Renamed"), None).await.unwrap();
+    curation::remove_alias(conn, repository, decided, concept, "Varroa disease").await.unwrap().unwrap();
+    curation::add_alias(conn, repository, decided, concept, "Varroa").await.unwrap().unwrap();
+    curation::mark_fact(conn, repository, decided, other, true).await.unwrap().unwrap();
 }
 
 fn blobs(fixture: &TwoDatabases) -> Blobs {

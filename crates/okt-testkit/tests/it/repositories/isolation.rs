@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use okt_model::{
-    AuditId, FactId, ImageId, JobId, MigrateContext, NewAuditEntry, Payload as _, RepositoryId, SourceId,
+    AuditId, CurationId, FactId, ImageId, JobId, MigrateContext, NewAuditEntry, Payload as _, RepositoryId,
+    SourceId,
 };
 use okt_pg::Result;
 use okt_store::contexts::NewContext;
@@ -19,12 +20,14 @@ use okt_store::{Connection, audit_outbox, contexts, counters};
 use okt_testkit::db::run;
 
 use crate::repositories::two_databases::TwoDatabases;
-use crate::repositories::{isolation_concepts, isolation_facts, isolation_sources};
+use crate::repositories::{isolation_concepts, isolation_curation, isolation_facts, isolation_sources};
 
 /// What the other tenant has, by the names under which one could ask for it.
 #[derive(Clone, Copy)]
 pub(crate) struct Theirs {
     pub concepts: isolation_concepts::Concepts,
+    /// A step of curation.
+    pub step: CurationId,
     pub fact: FactId,
     pub fact_no: i64,
     /// A duplicate of the fact.
@@ -205,6 +208,7 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
     CALLS
         .iter()
         .chain(isolation_concepts::CALLS)
+        .chain(isolation_curation::CALLS)
         .chain(isolation_sources::CALLS)
         .chain(isolation_facts::CALLS)
 }
@@ -226,6 +230,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     let (source, image) = isolation_sources::plant(&mut tx, one, job, isolation_sources::THEIRS).await;
     let (fact, fact_no, duplicate) = isolation_facts::plant(&mut tx, one, source).await;
     let concepts = isolation_concepts::plant(&mut tx, one, fact_no).await;
+    let step = isolation_curation::plant(&mut tx, one, concepts).await;
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();
@@ -237,6 +242,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
         two,
         Theirs {
             concepts,
+            step,
             fact,
             fact_no,
             duplicate,

@@ -1,13 +1,13 @@
 //! The functions on concepts and on what relates them, for `isolation.rs`.
 
 use okt_model::{
-    AliasBy, ConceptFilter, ConceptId, ConceptMergedBy, FactFilter, FoundBy, JobId, NewConcept,
-    NewConceptMerge, RelationBands, RepositoryId, UserId,
+    AliasBy, ConceptExtraction, ConceptFilter, ConceptId, ConceptMergedBy, Cost, FactFilter, FoundBy, JobId,
+    NewConcept, NewConceptMerge, RelationBands, RepositoryId, UserId,
 };
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concept_relations::{self, Folded, Recomputed};
 use okt_store::concepts::{self, ConceptPlace, NewLink};
-use okt_store::{Connection, concept_graph, concept_merges, facts};
+use okt_store::{Connection, concept_graph, concept_merges, concept_readings, facts, source_extractions};
 use okt_testkit::concepts::{file_concept, link_facts};
 
 use crate::repositories::isolation::Call;
@@ -17,10 +17,10 @@ use crate::repositories::isolation::Call;
 pub(crate) struct Concepts {
     /// The one with an alias, that speaks of a fact.
     pub id: ConceptId,
-    no: i64,
+    pub no: i64,
     /// One that speaks of the same fact.
-    other: ConceptId,
-    other_no: i64,
+    pub other: ConceptId,
+    pub other_no: i64,
     /// One that was merged into the first.
     merged: ConceptId,
     merge: i64,
@@ -73,6 +73,49 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         let (concept, fact) = (theirs.concepts.other, theirs.concepts.second);
         let link = NewLink { concept, fact, found_by: FoundBy::Name };
         Box::pin(async move { Ok(concepts::link(conn, repository, &[link]).await? > 0) })
+    }),
+    ("concepts::find_single", |conn, repository, _| {
+        Box::pin(
+            async move { Ok(!concepts::find_single(conn, repository, &["Varroosis"]).await?.is_empty()) },
+        )
+    }),
+    ("concepts::unlink_found", |conn, repository, theirs| {
+        Box::pin(
+            async move { Ok(concepts::unlink_found(conn, repository, &[theirs.concepts.second]).await? > 0) },
+        )
+    }),
+    ("concept_aliases::list_names", |conn, repository, _| {
+        Box::pin(async move {
+            Ok(!concept_aliases::list_names(conn, repository, &["Varroa disease"]).await?.is_empty())
+        })
+    }),
+    ("concept_readings::list", |conn, repository, theirs| {
+        Box::pin(
+            async move { Ok(!concept_readings::list(conn, repository, theirs.source, 7).await?.is_empty()) },
+        )
+    }),
+    ("concept_readings::plan", |conn, repository, theirs| {
+        Box::pin(async move {
+            let batch = [(theirs.fact_no, theirs.fact_no)];
+            Ok(concept_readings::plan(conn, repository, theirs.source, 7, &batch).await? > 0)
+        })
+    }),
+    ("concept_readings::finish", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(concept_readings::finish(conn, repository, theirs.source, 7, &[theirs.fact_no]).await? > 0)
+        })
+    }),
+    ("concept_readings::list_sources", |conn, repository, theirs| {
+        Box::pin(async move {
+            let found = concept_readings::list_sources(conn, repository, &[theirs.fact_no]).await?;
+            Ok(!found.is_empty())
+        })
+    }),
+    ("source_extractions::note_concepts", |conn, repository, theirs| {
+        Box::pin(async move {
+            let (none, free) = (ConceptExtraction::default(), Cost::default());
+            source_extractions::note_concepts(conn, repository, theirs.source, &none, free).await
+        })
     }),
     ("concepts::unlink", |conn, repository, theirs| {
         Box::pin(async move {
@@ -189,7 +232,9 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         })
     }),
     ("concept_merges::insert", |conn, repository, theirs| {
-        let new = merge(theirs.concepts.other, theirs.concepts.id);
+        // A person undid it once, so only a person does it again.
+        let by = ConceptMergedBy::Person;
+        let new = NewConceptMerge { by, ..merge(theirs.concepts.other, theirs.concepts.id) };
         Box::pin(async move { Ok(concept_merges::insert(conn, repository, &new).await?.is_some()) })
     }),
     ("concept_merges::undo", |conn, repository, theirs| {

@@ -54,6 +54,13 @@ async fn fill(fixture: &Fixture) {
              INSERT INTO okt_repository.facts (repository_id, id, no, text, content_hash, kind, status, model, source_count)
              SELECT '{id}', gen_random_uuid(), n, 'Fact', sha256(n::text::bytea), 'text', 'stable', 'model', 1
                FROM generate_series(0, 20000) AS n;
+             INSERT INTO okt_repository.former_names (repository_id, context_no, name_key, concept_no)
+             SELECT '{id}', 1 + n % 3, 'former ' || n, n FROM generate_series(1, 20000) AS n;
+             INSERT INTO okt_repository.rejected_links (repository_id, content_hash, concept_no)
+             SELECT '{id}', sha256(n::text::bytea), 1 + n % 100 FROM generate_series(1, 20000) AS n;
+             INSERT INTO okt_repository.rejected_aliases (repository_id, alias_key, concept_no)
+             SELECT '{id}', 'rejected ' || n, 1 + n % 100 FROM generate_series(1, 20000) AS n;
+             ANALYZE okt_repository.former_names, okt_repository.rejected_links, okt_repository.rejected_aliases;
              ANALYZE okt_repository.concepts, okt_repository.concept_words, okt_repository.concept_aliases, okt_repository.concept_relations,
                      okt_repository.fact_concepts, okt_repository.facts, okt_repository.contexts;"
         ),
@@ -104,6 +111,30 @@ async fn lists_and_lookups_use_their_indexes_under_row_level_security() {
             format!("'{id}', ARRAY['name 7'], ARRAY['Animal']"),
             "concept_aliases_key_idx",
             vec!["alias_key ="],
+        ),
+        (
+            include_str!("../../../../okt-store/src/sql/find_concepts.sql"),
+            format!("'{id}', ARRAY['name 7'], ARRAY['Animal']"),
+            "former_names_pkey",
+            vec!["name_key =", "context_no ="],
+        ),
+        (
+            include_str!("../../../../okt-store/src/sql/insert_aliases.sql"),
+            format!("'{id}', ARRAY['{id}'::uuid], ARRAY['name 7'], ARRAY['Name 7'], ARRAY['model']"),
+            "rejected_aliases_pkey",
+            vec!["alias_key ="],
+        ),
+        (
+            include_str!("../../../../okt-store/src/sql/decided_links.sql"),
+            format!("'{id}', ARRAY[1, 2, 3]"),
+            "rejected_links_pkey",
+            vec!["content_hash ="],
+        ),
+        (
+            include_str!("../../../../okt-store/src/sql/decided_links.sql"),
+            format!("'{id}', ARRAY[1, 2, 3]"),
+            "concepts_no_key",
+            vec!["no = l_3.merged_into"],
         ),
         (
             include_str!("../../../../okt-store/src/sql/list_relations.sql"),

@@ -1,8 +1,8 @@
 //! `okt_repository` has no foreign keys: what deletes a row deletes what refers to it. Here somebody looks.
 
 use okt_model::{
-    AliasBy, ConceptMergedBy, ContentHash, Difference, FactStatus, JobId, NewConceptMerge, NewFact,
-    RepositoryId, SourceId,
+    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactStatus, JobId, NewConceptMerge, NewFact,
+    RepositoryId, SourceId, UserId,
 };
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concept_relations::{self, Folded};
@@ -11,7 +11,7 @@ use okt_store::contexts::{self, NewContext};
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::{self, Merge};
 use okt_store::write_fence::{self, Closed};
-use okt_store::{Databases, Purpose, concept_merges, moves, sources};
+use okt_store::{Databases, Purpose, concept_merges, concept_readings, curation, moves, sources};
 use okt_testkit::concepts::{file_concept, link_facts};
 use okt_testkit::db::TestDatabase;
 use okt_testkit::facts::{insert_source, new_fact, replace_facts};
@@ -19,16 +19,19 @@ use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 23] = [
+const REFERENCES: [(&str, &str, &str, &str); 33] = [
     ("concept_aliases", "concept_no", "concepts", "no"),
     ("concept_merges", "concept_no", "concepts", "no"),
     ("concept_merges", "into_no", "concepts", "no"),
+    ("concept_readings", "fact_no", "facts", "no"),
+    ("concept_readings", "source_no", "sources", "no"),
     ("concept_relations", "concept_no", "concepts", "no"),
     ("concept_relations", "other_no", "concepts", "no"),
     ("concept_words", "concept_no", "concepts", "no"),
     ("concepts", "context_no", "contexts", "no"),
     ("concepts", "merged_into", "concepts", "no"),
     ("contexts", "merging_into", "contexts", "no"),
+    ("curation_keys", "curation_no", "curation", "no"),
     ("fact_concepts", "concept_no", "concepts", "no"),
     ("fact_concepts", "fact_no", "facts", "no"),
     ("fact_contradictions", "fact_no", "facts", "no"),
@@ -39,7 +42,14 @@ const REFERENCES: [(&str, &str, &str, &str); 23] = [
     ("fact_sources", "image_id", "source_images", "id"),
     ("fact_sources", "source_no", "sources", "no"),
     ("facts", "merged_into", "facts", "no"),
+    ("former_names", "concept_no", "concepts", "no"),
+    ("former_names", "context_no", "contexts", "no"),
     ("model_answers", "subject_id", "sources", "id"),
+    ("parted_concepts", "concept_no", "concepts", "no"),
+    ("parted_concepts", "other_no", "concepts", "no"),
+    ("rejected_aliases", "concept_no", "concepts", "no"),
+    ("rejected_links", "concept_no", "concepts", "no"),
+    ("rejected_links", "instead_no", "concepts", "no"),
     // Once the log is folded.
     ("relation_facts", "fact_no", "facts", "no"),
     ("source_images", "source_id", "sources", "id"),
@@ -47,11 +57,12 @@ const REFERENCES: [(&str, &str, &str, &str); 23] = [
 ];
 
 /// What looks like a reference and names something of another database, or something that may be gone.
-const ELSEWHERE: [(&str, &str); 12] = [
+const ELSEWHERE: [(&str, &str); 13] = [
     ("audit_outbox", "actor_id"),
     ("audit_outbox", "credential_id"),
     ("audit_outbox", "request_id"),
     ("concept_merges", "job_id"),
+    ("curation", "job_id"),
     ("fact_merges", "job_id"),
     ("fact_sources", "chunk_no"),
     ("model_answers", "call_id"),
@@ -147,6 +158,7 @@ async fn nothing_refers_to_what_was_deleted() {
         "facts",
         "fact_sources",
         "fact_concepts",
+        "concept_readings",
         "fact_merges",
         "fact_contradictions",
         "model_answers",
@@ -230,12 +242,57 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
         reason: None,
     };
     concept_merges::insert(&mut tx, repository, &merge).await.unwrap().unwrap();
+    // One fact that waits to be read for concepts, and one that was.
+    let batch = [(number("f1"), number("f1"))];
+    concept_readings::plan(&mut tx, repository, made[0], 1, &batch).await.unwrap();
+    concept_readings::finish(&mut tx, repository, made[0], 1, &[number("f2")]).await.unwrap();
     tx.commit().await.unwrap();
+    curate(databases, repository, &fact("f1").text).await;
     // A context that is about to be merged.
     let merged = "UPDATE okt_repository.contexts c SET merging_into = t.no FROM okt_repository.contexts t
           WHERE c.repository_id = $1 AND c.label = 'old' AND t.repository_id = $1 AND t.label = 'new'";
     sqlx::query(merged).bind(repository.uuid()).execute(watcher).await.unwrap();
     made.try_into().unwrap()
+}
+
+/// What people leave: one split that stays, one that is undone, and what keeps machines from other things.
+async fn curate(databases: &Databases, repository: RepositoryId, text: &str) {
+    let decided = Decided { person: UserId::mint(), reason: None };
+    let mut tx = databases.begin("default", repository).await.unwrap();
+    let fact: Uuid =
+        sqlx::query_scalar("SELECT id FROM okt_repository.facts WHERE repository_id = $1 AND text = $2")
+            .bind(repository.uuid())
+            .bind(text)
+            .fetch_one(&mut *tx)
+            .await
+            .unwrap();
+    let bees = file_concept(&mut tx, repository, "bees", "new").await.unwrap();
+    let hives = file_concept(&mut tx, repository, "hives", "old").await.unwrap();
+    let old = contexts::find(&mut tx, repository, "old").await.unwrap().unwrap().no;
+    let new = contexts::find(&mut tx, repository, "new").await.unwrap().unwrap().no;
+    let undone = curation::split(&mut tx, repository, decided, hives, ("combs", old), &[fact.into()]).await;
+    let undone = undone.unwrap().unwrap();
+    // Even with a merge that was taken back, and a name that it had.
+    let merge = NewConceptMerge {
+        concept: bees,
+        into: undone.made,
+        by: ConceptMergedBy::Person,
+        job: None,
+        person: Some(decided.person),
+        reason: None,
+    };
+    let merge = curation::merge(&mut tx, repository, &merge).await.unwrap().unwrap();
+    let renamed = curation::rename(&mut tx, repository, decided, undone.made, Some("wax"), None).await;
+    let renamed = renamed.unwrap().unwrap().unwrap();
+    for step in [renamed, merge, undone.step] {
+        curation::undo(&mut tx, repository, step, decided.person).await.unwrap().unwrap();
+    }
+    curation::split(&mut tx, repository, decided, hives, ("combs", new), &[fact.into()]).await.unwrap();
+    curation::rename(&mut tx, repository, decided, bees, Some("honey bees"), None).await.unwrap();
+    curation::rename(&mut tx, repository, decided, hives, Some("beehives"), None).await.unwrap();
+    curation::remove_alias(&mut tx, repository, decided, bees, "bees and the like").await.unwrap().unwrap();
+    curation::mark_fact(&mut tx, repository, decided, fact.into(), true).await.unwrap().unwrap();
+    tx.commit().await.unwrap();
 }
 
 /// What reading a source leaves beside its facts; returns the image.

@@ -1,0 +1,75 @@
+//! A person decides while a machine writes.
+
+use std::time::Duration;
+
+use okt_model::{AliasBy, FoundBy};
+use okt_store::concept_aliases::{self, NewAlias};
+use okt_store::concepts::{self, NewLink};
+use okt_store::curation;
+use okt_testkit::wait::eventually;
+
+use crate::curation::repository::Repository;
+
+async fn somebody_waits(repository: &Repository) {
+    let mut conn = repository.database.connect().await;
+    eventually(Duration::from_secs(30), "the second waits for the first", async || {
+        let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity
+                                     WHERE datname = current_database() AND wait_event_type = 'Lock')";
+        let waits: bool = sqlx::query_scalar(waits).fetch_one(&mut conn).await.unwrap();
+        if waits { Ok(()) } else { Err("it does not") }
+    })
+    .await;
+}
+
+/// Whoever comes second waits for the first, and then sees what that one did.
+#[tokio::test]
+async fn a_machine_that_writes_at_the_same_time_does_not_get_past_a_person() {
+    let mut repository = Repository::empty().await;
+    repository.say(&["Bees sting.".to_owned()]).await;
+    repository.find("Bee", "Animal", "Bees sting.", Some("Apis"));
+    repository.run_machine().await;
+    let bee = repository.concept("Bee", "Animal").await;
+    let (fact, id) = repository.fact("Bees sting.").await.unwrap();
+    let (link, alias) = (
+        NewLink { concept: bee, fact, found_by: FoundBy::Model },
+        NewAlias { concept: bee, text: "Apis".to_owned(), by: AliasBy::Model },
+    );
+
+    // The person first.
+    let mut person = repository.begin().await;
+    let decided = repository.decided();
+    let rejected =
+        curation::reject_link(&mut person, repository.id, decided, bee, id).await.unwrap().unwrap();
+    curation::remove_alias(&mut person, repository.id, decided, bee, "Apis").await.unwrap().unwrap();
+    let (databases, repository_id, of_machine) = (repository.databases.clone(), repository.id, alias.clone());
+    let machine = tokio::spawn(async move {
+        let mut tx = databases.begin("default", repository_id).await.unwrap();
+        let linked = concepts::link(&mut tx, repository_id, &[link]).await.unwrap();
+        let named = concept_aliases::insert(&mut tx, repository_id, &[of_machine]).await.unwrap();
+        tx.commit().await.unwrap();
+        (linked, named)
+    });
+    somebody_waits(&repository).await;
+    person.commit().await.unwrap();
+    assert_eq!(machine.await.unwrap(), (0, 0));
+
+    // The machine first.
+    repository.undo(rejected).await.unwrap();
+    let mut tx = repository.begin().await;
+    concepts::unlink(&mut tx, repository.id, bee, &[fact]).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut machine = repository.begin().await;
+    assert_eq!(concepts::link(&mut machine, repository.id, &[link]).await.unwrap(), 1);
+    let (databases, repository_id) = (repository.databases.clone(), repository.id);
+    let person = tokio::spawn(async move {
+        let mut tx = databases.begin("default", repository_id).await.unwrap();
+        let step = curation::reject_link(&mut tx, repository_id, decided, bee, id).await.unwrap();
+        tx.commit().await.unwrap();
+        step
+    });
+    somebody_waits(&repository).await;
+    machine.commit().await.unwrap();
+    assert!(person.await.unwrap().is_some());
+    let links = repository.numbers("SELECT count(*) FROM okt_repository.fact_concepts").await;
+    assert_eq!(links, [0]);
+}
