@@ -180,6 +180,7 @@ impl App {
         if let Some(fact) = undone.ok_or_else(missing)?.restored {
             self.ask_for_vector(&mut tx, scope, fact).await?;
         }
+        self.ask_for_relations(&mut tx, scope).await?;
         let step = curation::find(&mut tx, repository, id).await?.ok_or_else(missing)?;
         self.commit_recorded(tx, origin, scope, "curation.undone", &id.to_string()).await?;
         Ok(step)
@@ -200,6 +201,7 @@ impl App {
     ) -> Result<Curated> {
         let concept = shown(&mut tx, scope, concept).await?;
         if step.is_some() {
+            self.ask_for_relations(&mut tx, scope).await?;
             self.commit_recorded(tx, origin, scope, action, &concept.id.to_string()).await?;
         }
         Ok(Curated { step, concept })

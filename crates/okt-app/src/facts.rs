@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use okt_auth::permissions::{FactRead, FactUpdate, SourceRead};
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
-    Contradiction, CurationId, Difference, EmbedFacts, Error, Fact, FactConcept, FactFilter, FactId,
-    FactStatus, JobId, Result, SourceId, SpaceKind,
+    Contradiction, CurationId, Difference, EmbedFacts, Error, ExtractConcepts, Fact, FactConcept, FactFilter,
+    FactId, FactStatus, JobId, RefreshConceptRelations, Result, SourceId, SpaceKind,
 };
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::Undone;
@@ -190,6 +190,7 @@ impl App {
             self.ask_for_vector(&mut tx, scope, fact.no).await?;
         }
         if step.is_some() {
+            self.ask_for_relations(&mut tx, scope).await?;
             self.commit_recorded(tx, origin, scope, action, &id.to_string()).await?;
         } else if fact.status != next {
             return Err(Error::Conflict(if rejected {
@@ -216,23 +217,35 @@ impl App {
                 fact_contradictions::insert(&mut tx, repository, &[apart]).await?;
             }
             self.ask_for_vector(&mut tx, scope, fact).await?;
+            self.ask_for_relations(&mut tx, scope).await?;
             self.commit_recorded(tx, origin, scope, "fact.merge_undone", &id.to_string()).await?;
         }
         self.load_fact(scope, id).await
     }
 
-    /// For a fact that is to be found by its vector again.
+    /// For a fact that is to be found by its vector again, and to be read for concepts if it was not.
     pub(crate) async fn ask_for_vector(
         &self,
         conn: &mut Connection,
         scope: &RepoAccess,
         fact: i64,
     ) -> Result<()> {
-        if self.vectors().is_none() {
-            return Ok(());
+        let repository = scope.repository();
+        let sources = facts::list_sources(conn, repository, &[fact], 1).await?;
+        let source = sources.first().map(|quoted| quoted.link.source);
+        if self.vectors().is_some() {
+            let payload = EmbedFacts { source };
+            outbox::push(conn, repository, JobId::mint(), &payload, When::default()).await?;
+        } else if let Some(source) = source {
+            let payload = ExtractConcepts { source };
+            outbox::push(conn, repository, JobId::mint(), &payload, When::default()).await?;
         }
-        let sources = facts::list_sources(conn, scope.repository(), &[fact], 1).await?;
-        let payload = EmbedFacts { source: sources.first().map(|quoted| quoted.link.source) };
+        Ok(())
+    }
+
+    /// Has the relations of concepts counted again, of which some may have changed.
+    pub(crate) async fn ask_for_relations(&self, conn: &mut Connection, scope: &RepoAccess) -> Result<()> {
+        let payload = RefreshConceptRelations {};
         Ok(outbox::push(conn, scope.repository(), JobId::mint(), &payload, When::default()).await?)
     }
 }

@@ -285,6 +285,7 @@ impl App {
             let when = When { delay_ms: VECTORS_LEFT_MS, ..When::default() };
             outbox::push(&mut tx, repository, JobId::mint(), &CleanupFacts { soon: true }, when).await?;
         }
+        self.ask_for_relations(&mut tx, scope).await?;
         self.commit_recorded(tx, origin, scope, "source.deleted", &id.to_string()).await?;
         // From here on it is gone. A job that still works on it finds nothing, and files are found by the sweep.
         if status.is_on_its_way() {

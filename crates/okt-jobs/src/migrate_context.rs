@@ -2,10 +2,11 @@
 //! name, that one takes over the links. Since the job was asked for nothing new is filed under the first one; in the end it
 //! is gone. Each step is a transaction that does no harm when it is done again.
 
-use okt_model::{Error, MigrateContext, Progress};
+use okt_model::{Error, MigrateContext, Progress, RefreshConceptRelations};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::concepts::{self, Emptied};
 use okt_store::contexts;
+use okt_store::outbox::When;
 
 /// Whoever links a fact to one of these waits for the step to end.
 const STEP: i64 = 100;
@@ -39,5 +40,6 @@ pub(crate) async fn run(payload: MigrateContext, ctx: JobContext) -> Result<Fini
             Error::Overloaded("concepts were added to the context while it was being migrated").into()
         );
     }
+    tx.push(&RefreshConceptRelations {}, When::default()).await?;
     tx.commit(Some(serde_json::json!({ "moved": total.moved, "merged": total.merged }))).await
 }
