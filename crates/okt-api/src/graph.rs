@@ -27,7 +27,7 @@ pub async fn show(
 
 /// A shortest path from one concept to another, with facts that show each step.
 ///
-/// It is looked for from both ends along the 100 strongest relations of each concept, until 1,000 concepts have been looked at. Of
+/// It is looked for from both ends along the 50 strongest relations of each concept, until 500 concepts have been looked at. Of
 /// several shortest paths it is one whose weakest relation is the strongest. If there is none, `path` is empty and `reason` says
 /// why.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/graph/path", tag = "Concepts",

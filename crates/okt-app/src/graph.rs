@@ -15,8 +15,8 @@ use crate::concepts::get;
 /// Edges that are drawn for each node that may be.
 const EDGES_PER_NODE: usize = 5;
 /// Concepts whose relations are looked up to find a path, and how many relations of each.
-const LOOKED_UP: usize = 1_000;
-const RELATIONS_LOOKED_UP: i64 = 100;
+const LOOKED_UP: usize = 500;
+const RELATIONS_LOOKED_UP: i64 = 50;
 /// Facts that show a step of a path.
 const FACTS_OF_STEP: i64 = 2;
 

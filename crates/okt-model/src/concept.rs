@@ -22,7 +22,8 @@ pub fn name_key(name: &str) -> String {
     plain(name).to_lowercase()
 }
 
-/// What stands between two words beside blanks. `src/sql/list_concepts_*.sql` of `okt-store` say the same.
+/// What stands between two words beside blanks. `list_concepts_by_facts.sql` and `list_concepts_of_context.sql` of `okt-store`
+/// say the same.
 const BETWEEN_WORDS: &str = "-/()[],.:;\"";
 /// More characters of a name are not looked for.
 pub const MAX_WORD_KEY: usize = 100;

@@ -243,7 +243,8 @@ pub struct ConceptName {
 #[into_params(parameter_in = Query)]
 pub struct ConceptQuery {
     /// Only concepts whose name has a word that begins with this, or that have an alias that does, in any case; several words
-    /// must follow each other. At most 100 characters. If more than 4,000 words begin with it, aliases are not looked at.
+    /// must follow each other. At most 100 characters. If more than 2,000 words begin with it, aliases are not looked at, and with `sort=name` only how
+    /// names begin.
     pub q: Option<String>,
     /// Only concepts of the context with this label.
     pub context: Option<String>,

@@ -78,7 +78,7 @@ pub struct PathView {
     /// Why there is no path: `not_connected` or `not_within_limits`; null if there is one.
     #[schema(required, value_type = Option<schema::NoPath>)]
     pub reason: Option<&'static str>,
-    /// How many concepts were looked at, at most 1,000.
+    /// How many concepts were looked at, at most 500.
     #[schema(example = 2)]
     pub looked_up: usize,
 }

@@ -1,4 +1,4 @@
-//! What is said of a concept, by whom and when.
+//! What is said of a concept, by whom and when: rows of `okt_repository.facts` and `okt_repository.sources` by the links of a concept.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use okt_model::{ConceptSource, DateKind, DatedFact, Fact, RepositoryId};

@@ -14,7 +14,7 @@ use okt_pg::Result;
 const LAST: &str = "\u{10ffff}";
 /// Words that begin alike up to which concepts are found by them, and then put in order. Where there are more, the list is walked
 /// along until a page is full.
-const FEW: i64 = 4_000;
+const FEW: i64 = 2_000;
 
 /// Where a page ended, and so the order of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,7 +141,8 @@ pub async fn list_contexts(
     Ok(found)
 }
 
-/// From after a place on. What many names have a word for that begins so is found by names alone, not by aliases.
+/// From after a place on. What many names have a word for that begins so is found by names alone, not by aliases; and in the order
+/// of names only by how these begin, because others are anywhere in it.
 #[tracing::instrument(level = "debug", name = "db.concepts.list", skip_all)]
 pub async fn list(
     conn: &mut PgConnection,
@@ -187,6 +188,9 @@ pub async fn list(
             .await?
         }
         (ConceptPlace::Name(name, last), context) => {
+            let prefix =
+                if q.is_some() { filter.q.as_deref().map(name_key) } else { None }.unwrap_or_default();
+            let (name, last) = (name.as_str(), *last).max((prefix.as_str(), 0));
             sqlx::query_file_as!(
                 Row,
                 "src/sql/list_concepts_by_name.sql",
@@ -194,7 +198,7 @@ pub async fn list(
                 name,
                 last,
                 filter.min_fact_count,
-                q,
+                format!("{prefix}{LAST}"),
                 limit,
                 context,
             )

@@ -1,8 +1,9 @@
 -- Facts of one concept that are facts of another one too, as list_concept_facts.sql has them: from the newest link to the one on.
+-- Whether they are facts of the other is read from what is counted, one row for a fact, so that the list and the count agree.
 WITH RECURSIVE members AS (
-    SELECT n AS no, n AS root FROM unnest(ARRAY[$2::bigint, $3::bigint]) AS n
+    SELECT $2::bigint AS no
      UNION
-    SELECT p.no, m.root FROM members m
+    SELECT p.no FROM members m
     CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
                          WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS p),
 page AS (
@@ -16,20 +17,16 @@ page AS (
                ON c.repository_id = $1 AND c.status IN ('new', 'stable')
               AND c.no = CASE WHEN f.merged_into IS NULL THEN f.no ELSE f.merged_into END
             WHERE l.repository_id = $1 AND l.concept_no = m.no AND l.fact_no < $4::bigint
-              -- The other one is linked to it or to a duplicate of it.
-              AND EXISTS (SELECT FROM okt_repository.facts d
-                            JOIN okt_repository.fact_concepts o ON o.repository_id = $1 AND o.fact_no = d.no
-                            JOIN members s ON s.no = o.concept_no AND s.root = $3
-                           WHERE d.repository_id = $1 AND (d.no = c.no OR d.merged_into = c.no))
+              AND EXISTS (SELECT FROM okt_repository.relation_facts r
+                           WHERE r.repository_id = $1 AND r.fact_no = c.no AND $3::bigint = ANY (r.concepts))
               -- No later link to the same fact, or to this one by another member.
               AND NOT EXISTS (SELECT FROM okt_repository.facts d
                                 JOIN okt_repository.fact_concepts o ON o.repository_id = $1 AND o.fact_no = d.no
-                                JOIN members s ON s.no = o.concept_no AND s.root = $2
+                                JOIN members s ON s.no = o.concept_no
                                WHERE d.repository_id = $1 AND (d.no = c.no OR d.merged_into = c.no)
                                  AND (d.no > f.no OR (d.no = f.no AND o.concept_no > l.concept_no)))
             ORDER BY l.fact_no DESC
             LIMIT $5) AS n
-     WHERE m.root = $2
      ORDER BY n.place DESC
      LIMIT $5)
 SELECT p.place AS "place!", f.id, f.no, f.text, f.content_hash, f.kind, f.status, f.model, f.promptset_hash, f.source_count,
