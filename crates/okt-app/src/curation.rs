@@ -84,6 +84,7 @@ impl App {
             return Err(Error::invalid("fact_ids", "must be 1 to 1000 ids of facts"));
         }
         let mut tx = self.begin_curation(scope).await?;
+        shown(&mut tx, scope, concept).await?;
         let context = context_no(&mut tx, scope, context).await?;
         let split =
             curation::split(&mut tx, scope.repository(), decided, concept, (&name, context), facts).await?;
@@ -103,6 +104,7 @@ impl App {
         let name = name.map(|name| checked_name("canonical_name", name, 1, NAME_LIMIT)).transpose()?;
         let decided = decided(scope, reason)?;
         let mut tx = self.begin_curation(scope).await?;
+        shown(&mut tx, scope, concept).await?;
         let context = match context {
             Some(label) => Some(context_no(&mut tx, scope, label).await?),
             None => None,

@@ -10,13 +10,13 @@ use okt_testkit::wait::eventually;
 
 use crate::curation::repository::Repository;
 
-async fn somebody_waits(repository: &Repository) {
+async fn others_wait(repository: &Repository, count: i64) {
     let mut conn = repository.database.connect().await;
     eventually(Duration::from_secs(30), "the second waits for the first", async || {
-        let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity
-                                     WHERE datname = current_database() AND wait_event_type = 'Lock')";
-        let waits: bool = sqlx::query_scalar(waits).fetch_one(&mut conn).await.unwrap();
-        if waits { Ok(()) } else { Err("it does not") }
+        let waiting = "SELECT count(*) FROM pg_stat_activity
+                        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        let waiting: i64 = sqlx::query_scalar(waiting).fetch_one(&mut conn).await.unwrap();
+        if waiting == count { Ok(()) } else { Err(format!("{waiting} wait")) }
     })
     .await;
 }
@@ -41,17 +41,23 @@ async fn a_machine_that_writes_at_the_same_time_does_not_get_past_a_person() {
     let rejected =
         curation::reject_link(&mut person, repository.id, decided, bee, id).await.unwrap().unwrap();
     curation::remove_alias(&mut person, repository.id, decided, bee, "Apis").await.unwrap().unwrap();
-    let (databases, repository_id, of_machine) = (repository.databases.clone(), repository.id, alias.clone());
-    let machine = tokio::spawn(async move {
+    let (databases, repository_id) = (repository.databases.clone(), repository.id);
+    let linking = tokio::spawn(async move {
         let mut tx = databases.begin("default", repository_id).await.unwrap();
         let linked = concepts::link(&mut tx, repository_id, &[link]).await.unwrap();
-        let named = concept_aliases::insert(&mut tx, repository_id, &[of_machine]).await.unwrap();
         tx.commit().await.unwrap();
-        (linked, named)
+        linked
     });
-    somebody_waits(&repository).await;
+    let databases = repository.databases.clone();
+    let naming = tokio::spawn(async move {
+        let mut tx = databases.begin("default", repository_id).await.unwrap();
+        let named = concept_aliases::insert(&mut tx, repository_id, &[alias]).await.unwrap();
+        tx.commit().await.unwrap();
+        named
+    });
+    others_wait(&repository, 2).await;
     person.commit().await.unwrap();
-    assert_eq!(machine.await.unwrap(), (0, 0));
+    assert_eq!((linking.await.unwrap(), naming.await.unwrap()), (0, 0));
 
     // The machine first.
     repository.undo(rejected).await.unwrap();
@@ -67,7 +73,7 @@ async fn a_machine_that_writes_at_the_same_time_does_not_get_past_a_person() {
         tx.commit().await.unwrap();
         step
     });
-    somebody_waits(&repository).await;
+    others_wait(&repository, 1).await;
     machine.commit().await.unwrap();
     assert!(person.await.unwrap().is_some());
     let links = repository.numbers("SELECT count(*) FROM okt_repository.fact_concepts").await;
