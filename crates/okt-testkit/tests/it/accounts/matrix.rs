@@ -138,6 +138,7 @@ fn body(line: &Line, about: &About) -> Option<Value> {
                 "promptsets" => json!({"accepted_promptset_hashes": []}),
                 "budget" => json!({"monthly_usd": 10}),
                 "stages" => json!({"synthesis": false}),
+                "contexts" => json!({"unmapped_contexts": "skip"}),
                 "{context}" => json!({"description": "More of it"}),
                 _ => panic!("PUT {path} is new: say in matrix.rs what to send there"),
             }
