@@ -49,11 +49,9 @@ pub async fn list(
     );
     let rows = rows.fetch_all(conn).await?.into_iter().map(|row| {
         let same = row.reader == Some(reader);
-        let state = match (same, row.done, row.batch) {
-            (true, Some(true), _) => ReadingState::Settled,
-            (true, Some(false), Some(batch)) if row.ours == Some(true) => ReadingState::Planned(batch),
-            (true, Some(false), _) => ReadingState::Settled,
-            _ if row.stable => ReadingState::Open,
+        let state = match row.batch {
+            Some(batch) if same && row.ours == Some(true) => ReadingState::Planned(batch),
+            _ if !same && row.stable => ReadingState::Open,
             _ => ReadingState::Settled,
         };
         Readable { no: row.no, text: row.text, state, read_before: !same && row.done == Some(true) }

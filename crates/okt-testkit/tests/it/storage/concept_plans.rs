@@ -69,6 +69,7 @@ async fn fill(fixture: &Fixture) {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of statements and their indexes")]
 async fn lists_and_lookups_use_their_indexes_under_row_level_security() {
     let fixture = Fixture::open().await;
     let id = fixture.repository;
