@@ -75,22 +75,19 @@ impl App {
     ) -> Result<SeenGraph> {
         let repository = scope.repository();
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
-        let (mut found, root, mut left_out) = match center {
-            Some(center) => {
-                let center = get(&mut tx, scope, center).await?.no;
-                let around = around(&mut tx, scope, center, depth, limit).await?;
-                let found = concepts::list_numbered(&mut tx, repository, &around.nodes).await?;
-                (found, Some(center), around.left_out)
-            }
-            None => {
-                let rows = i64::try_from(limit).unwrap_or(i64::MAX);
-                let (all, first) = (ConceptFilter::default(), ConceptPlace::MOST_FACTS);
-                let found = concepts::list(&mut tx, repository, &all, &first, rows).await?;
-                let counters = counters::list(&mut tx, repository).await?;
-                let all = counters.iter().find(|(name, _)| name == "concepts").map_or(0, |(_, count)| *count);
-                let nodes = usize::try_from(all).unwrap_or(0).saturating_sub(found.len());
-                (found, None, LeftOut { nodes, ..LeftOut::default() })
-            }
+        let (mut found, root, mut left_out) = if let Some(center) = center {
+            let center = get(&mut tx, scope, center).await?.no;
+            let around = around(&mut tx, scope, center, depth, limit).await?;
+            let found = concepts::list_numbered(&mut tx, repository, &around.nodes).await?;
+            (found, Some(center), around.left_out)
+        } else {
+            let rows = i64::try_from(limit).unwrap_or(i64::MAX);
+            let (all, first) = (ConceptFilter::default(), ConceptPlace::MOST_FACTS);
+            let found = concepts::list(&mut tx, repository, &all, &first, rows).await?;
+            let counters = counters::list(&mut tx, repository).await?;
+            let all = counters.iter().find(|(name, _)| name == "concepts").map_or(0, |(_, count)| *count);
+            let nodes = usize::try_from(all).unwrap_or(0).saturating_sub(found.len());
+            (found, None, LeftOut { nodes, ..LeftOut::default() })
         };
         let numbers: Vec<i64> = found.iter().map(|concept| concept.no).collect();
         let edges = concept_graph::list_among(&mut tx, repository, &numbers).await?;
