@@ -61,6 +61,7 @@ async fn fill(fixture: &Fixture) {
     .await;
 }
 
+#[expect(clippy::too_many_lines, reason = "a line for each statement")]
 #[tokio::test]
 async fn lists_and_lookups_use_their_indexes_under_row_level_security() {
     let fixture = Fixture::open().await;

@@ -314,10 +314,10 @@ async fn what_few_and_what_many_words_begin_with_is_found_alike() {
                 let filter =
                     ConceptFilter { q: Some(q.to_owned()), min_fact_count: 1, ..ConceptFilter::default() };
                 let page = concepts::list(&mut tx, repository, &filter, &start, 50).await.unwrap();
-                let named: Vec<String> = page.into_iter().map(|concept| concept.canonical_name).collect();
+                let listed: Vec<String> = page.into_iter().map(|concept| concept.canonical_name).collect();
                 let by_name = matches!(start, ConceptPlace::Name(..));
-                assert!(by_name || !named.is_empty(), "{q}");
-                found.push((q, by_name, named));
+                assert!(by_name || !listed.is_empty(), "{q}");
+                found.push((q, by_name, listed));
             }
         }
         tx.commit().await.unwrap();
