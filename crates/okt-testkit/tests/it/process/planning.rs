@@ -60,7 +60,6 @@ async fn the_statements_of_hot_routes_are_planned_once() {
     let concept = relate(&mut conn).await;
     let concepts = format!("{repository}/concepts");
     let (found, concept) = (format!("{concepts}?q=b"), format!("{concepts}/{concept}"));
-    let (relations, timeline) = (format!("{concept}/relations"), format!("{concept}/timeline"));
     let graph = format!("{repository}/graph?center={}", concept.rsplit('/').next().unwrap());
     let routes = [
         "/users/me",
@@ -74,8 +73,6 @@ async fn the_statements_of_hot_routes_are_planned_once() {
         &concepts,
         &found,
         &concept,
-        &relations,
-        &timeline,
         &graph,
     ]
     .map(str::to_owned);

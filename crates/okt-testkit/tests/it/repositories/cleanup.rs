@@ -79,7 +79,11 @@ async fn furnish_concepts(conn: &mut Connection, id: Uuid, fact: i64) {
              SELECT repository_id, no, n FROM okt_repository.concepts, generate_series(1, 6000) AS n
               WHERE repository_id = $1 AND id = $2
              ON CONFLICT DO NOTHING
-             RETURNING repository_id, fact_no)
+             RETURNING repository_id, fact_no),
+         readings AS (
+             INSERT INTO okt_repository.concept_readings (repository_id, fact_no, reader, batch, done)
+             SELECT repository_id, fact_no, 1, fact_no, true FROM links
+             ON CONFLICT DO NOTHING)
          INSERT INTO okt_repository.relation_changes (repository_id, fact_no) SELECT repository_id, fact_no FROM links";
     sqlx::query(many).bind(id).bind(made[0].uuid()).execute(conn).await.unwrap();
 }

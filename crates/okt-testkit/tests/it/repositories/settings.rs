@@ -34,7 +34,8 @@ async fn a_new_repository_has_the_settings_of_the_installation() {
             "promptset_hash",
             "providers",
             "registry",
-            "stages"
+            "stages",
+            "unmapped_contexts"
         ]
     );
     assert_eq!(settings["auto_contribute"], false);
