@@ -14,7 +14,7 @@ const DOCUMENT: &str = "/api/v1/openapi.json";
 #[tokio::test]
 async fn nine_strangers_keep_neither_a_tenth_nor_anybody_with_an_account_from_answers() {
     let shelf = Shelf::start(&[
-        ("SVC__SERVER__LIMITS__ANSWER_BYTES", "67108864"),
+        ("SVC__SERVER__LIMITS__ANSWER_BYTES", "134217728"),
         ("SVC__SERVER__TRUSTED_PROXIES", "127.0.0.0/8"),
         ("SVC__RATE_LIMITS__ANONYMOUS_PER_MINUTE", "0"),
     ])
