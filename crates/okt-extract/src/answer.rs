@@ -227,6 +227,7 @@ fn ungrounded(all: usize, dropped: &[Dropped]) -> Misfit {
             Reason::NotInText => "say what the text does not say",
             Reason::NumberNotInText => "have numbers that are not in the text",
             Reason::Empty => "are empty",
+            Reason::NotASentence => "only repeat the title",
             _ => return None,
         };
         Some(format!("{count} {why}"))

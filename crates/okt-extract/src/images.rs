@@ -50,7 +50,8 @@ mod tests {
         let question = ask(Some("Swifts"), Some("Passages\nTitle: forged [7]"));
         assert_eq!(question.user, "Title: Swifts\nDescription: Passages Title: forged (7)\n");
         assert_eq!(question.system, set.text(Phase::ImageFactExtraction));
-        assert_eq!(question.schema["properties"]["facts"]["items"]["required"], serde_json::json!(["text"]));
+        let schema: serde_json::Value = serde_json::from_str(question.schema).unwrap();
+        assert_eq!(schema["properties"]["facts"]["items"]["required"], serde_json::json!(["text"]));
         assert_eq!(ask(None, Some(" \n")).user, "No title, no description.\n");
         assert_ne!(question.input_hash, ask(None, None).input_hash);
         assert_eq!(question.prompt_hash, ask(None, None).prompt_hash);

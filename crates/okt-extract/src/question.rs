@@ -1,9 +1,6 @@
 //! What goes out to a model.
 
-use std::sync::LazyLock;
-
 use okt_model::ContentHash;
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// Room for an answer.
@@ -14,8 +11,9 @@ const MAX_TOKENS: u32 = 4_096;
 pub struct Question {
     pub system: String,
     pub user: String,
-    /// The JSON schema of the answer, strict.
-    pub schema: &'static Value,
+    /// The JSON schema of the answer, strict. As it is written: a server that follows it has the model write the properties in
+    /// this order, and a model that names its sentences before it has said anything names all of them.
+    pub schema: &'static str,
     pub max_tokens: u32,
     /// Covers what is the same for all questions of a phase: `system`, `schema`, `max_tokens`.
     pub prompt_hash: [u8; 32],
@@ -43,7 +41,7 @@ impl<'p> Prompt<'p> {
     pub(crate) fn ask(&self, user: String) -> Question {
         Question {
             system: self.system.to_owned(),
-            schema: &self.form.value,
+            schema: self.form.schema,
             max_tokens: MAX_TOKENS,
             prompt_hash: self.hash,
             input_hash: Sha256::digest(&user).into(),
@@ -69,38 +67,25 @@ impl Question {
 
 /// What an answer has to look like.
 pub struct Form {
-    /// Hashed as it is written here: the order of keys in a [`Value`] is not ours to choose.
     schema: &'static str,
-    value: LazyLock<Value>,
     /// For a model that has to be told again.
     pub example: &'static str,
 }
 
 /// Facts with the sentences on which they rest.
-pub static FACTS: Form = Form {
-    schema: FACTS_SCHEMA,
-    value: LazyLock::new(|| parsed(FACTS_SCHEMA)),
-    example: r#"{"facts":[{"text":"…","sentences":[12]}]}"#,
-};
+pub static FACTS: Form =
+    Form { schema: FACTS_SCHEMA, example: r#"{"facts":[{"text":"…","sentences":[12]}]}"# };
 
 /// Facts that rest on an image.
-pub static IMAGE_FACTS: Form = Form {
-    schema: IMAGE_FACTS_SCHEMA,
-    value: LazyLock::new(|| parsed(IMAGE_FACTS_SCHEMA)),
-    example: r#"{"facts":[{"text":"…"}]}"#,
-};
+pub static IMAGE_FACTS: Form = Form { schema: IMAGE_FACTS_SCHEMA, example: r#"{"facts":[{"text":"…"}]}"# };
 
 /// Whether the statements of pairs say the same.
-pub static VERDICTS: Form = Form {
-    schema: VERDICTS_SCHEMA,
-    value: LazyLock::new(|| parsed(VERDICTS_SCHEMA)),
-    example: r#"{"pairs":[{"pair":1,"verdict":"different"}]}"#,
-};
+pub static VERDICTS: Form =
+    Form { schema: VERDICTS_SCHEMA, example: r#"{"pairs":[{"pair":1,"verdict":"different"}]}"# };
 
 /// What facts are about.
 pub static CONCEPTS: Form = Form {
     schema: CONCEPTS_SCHEMA,
-    value: LazyLock::new(|| parsed(CONCEPTS_SCHEMA)),
     example: r#"{"concepts":[{"name":"…","context":"…","aliases":[],"facts":[1]}]}"#,
 };
 
@@ -111,7 +96,3 @@ const IMAGE_FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"typ
 const VERDICTS_SCHEMA: &str = r#"{"type":"object","properties":{"pairs":{"type":"array","items":{"type":"object","properties":{"pair":{"type":"integer"},"verdict":{"type":"string","enum":["same","different"]}},"required":["pair","verdict"],"additionalProperties":false}}},"required":["pairs"],"additionalProperties":false}"#;
 
 const CONCEPTS_SCHEMA: &str = r#"{"type":"object","properties":{"concepts":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"context":{"type":"string"},"aliases":{"type":"array","items":{"type":"string"}},"facts":{"type":"array","items":{"type":"integer"}}},"required":["name","context","aliases","facts"],"additionalProperties":false}}},"required":["concepts"],"additionalProperties":false}"#;
-
-fn parsed(schema: &str) -> Value {
-    serde_json::from_str(schema).expect("a constant of this file")
-}

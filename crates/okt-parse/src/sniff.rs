@@ -19,6 +19,8 @@ pub fn kind(bytes: &[u8], hint: &Hint) -> Result<(Kind, &'static str), ParseErro
     }
     match infer::get(bytes).map(|found| (found.mime_type(), found.matcher_type())) {
         Some((DOCX, _)) => return Ok((Kind::Docx, DOCX)),
+        // Marks of two letters, which a text may begin with too. Behind them these files have bytes that no text has.
+        Some(("image/bmp" | "application/vnd.microsoft.portable-executable", _)) if !head.contains(&0) => {}
         Some((_, infer::MatcherType::Text)) | None => {}
         Some((media_type, _)) => return Err(ParseError::Unsupported(media_type.to_owned())),
     }
@@ -139,6 +141,8 @@ mod tests {
         assert_eq!(told(b"# x", "text/markdown; charset=utf-8", ""), Ok(Kind::Markdown));
         assert_eq!(told(b"just words", "text/html", ""), Ok(Kind::Html));
         assert_eq!(told(b"just words", "", ""), Ok(Kind::Text));
+        assert_eq!(told(b"BMW has built cars since 1928.", "text/plain", "bmw.txt"), Ok(Kind::Text));
+        assert!(told(b"BM\x36\0\x0c\0\0\0\0\0\x36\0\0\0", "text/plain", "bmw.txt").is_err());
         assert!(told(b"<?xml version='1.0'?><svg xmlns='x'>", "", "").is_err());
         let wide: Vec<u8> =
             [0xff, 0xfe].into_iter().chain("words".encode_utf16().flat_map(u16::to_le_bytes)).collect();

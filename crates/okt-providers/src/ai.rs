@@ -20,7 +20,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use okt_config::Config;
 use okt_model::Money;
-use serde_json::Value;
 
 pub use error::AiError;
 use folder::Folder;
@@ -72,7 +71,8 @@ pub struct Again {
 #[derive(Clone)]
 pub struct Schema {
     pub name: &'static str,
-    pub schema: &'static Value,
+    /// Sent as it is written.
+    pub schema: &'static str,
 }
 
 #[derive(Clone, Debug)]

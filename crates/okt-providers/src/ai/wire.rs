@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::endpoint::Endpoint;
@@ -34,7 +35,11 @@ pub(super) fn chat(model: &str, chat: &Chat) -> Bytes {
     }
     let response_format = chat.schema.as_ref().map(|schema| ResponseFormat {
         kind: "json_schema",
-        json_schema: JsonSchema { name: schema.name, strict: true, schema: schema.schema },
+        json_schema: JsonSchema {
+            name: schema.name,
+            strict: true,
+            schema: serde_json::from_str(schema.schema).expect("a schema is a constant"),
+        },
     });
     let body = Request { model, messages, temperature: 0, max_tokens: chat.max_tokens, response_format };
     serde_json::to_vec(&body).expect("texts and numbers can be written").into()
@@ -79,7 +84,8 @@ struct ResponseFormat<'c> {
 struct JsonSchema<'c> {
     name: &'static str,
     strict: bool,
-    schema: &'c Value,
+    /// With its keys in their order.
+    schema: &'c RawValue,
 }
 
 /// One text is a text, which every server understands.
@@ -274,4 +280,24 @@ fn usage(said: &Value, asked: u64, answered: u64) -> Usage {
     // Embeddings write nothing, and few servers say so.
     let estimated = tokens_in.is_none() || (tokens_out.is_none() && answered > 0);
     Usage { tokens_in: tokens_in.unwrap_or(asked), tokens_out: tokens_out.unwrap_or(answered), estimated }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ai::Schema;
+
+    /// Sorted, they would have a model name the sentences of a fact before the fact.
+    #[test]
+    fn a_schema_keeps_the_order_of_its_properties() {
+        let question = Chat {
+            system: String::new(),
+            user: vec![Part::Text("?".to_owned())],
+            again: None,
+            schema: Some(Schema { name: "answer", schema: r#"{"text":1,"sentences":2}"# }),
+            max_tokens: 1,
+        };
+        let body = chat("small", &question);
+        assert!(str::from_utf8(&body).expect("JSON").contains(r#""schema":{"text":1,"sentences":2}"#));
+    }
 }

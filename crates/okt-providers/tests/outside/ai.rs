@@ -81,12 +81,13 @@ async fn always(bytes: impl Into<Vec<u8>>) -> Scripted {
 async fn a_question_is_asked_as_the_protocol_wants_it() {
     let server = always(hello()).await;
     let model = model(&server);
-    let schema = json!({ "type": "object", "properties": {}, "required": [], "additionalProperties": false });
+    let written = r#"{"type":"object","properties":{},"required":[],"additionalProperties":false}"#;
+    let schema: Value = serde_json::from_str(written).unwrap();
     let image = Part::Image { content_type: "image/png".into(), bytes: Bytes::from_static(b"\x89PNG") };
     let chat = Chat {
         user: vec![Part::Text("What is it?".into()), image],
         again: Some(Again { answer: "A cat".into(), complaint: "That is no JSON.".into() }),
-        schema: Some(Schema { name: "facts", schema: Box::leak(Box::new(schema.clone())) }),
+        schema: Some(Schema { name: "facts", schema: written }),
         ..question("")
     };
     let reply = model.chat(&chat, free).await.unwrap();
