@@ -143,7 +143,7 @@ async fn insert(conn: &mut PgConnection, repository: RepositoryId, concepts: &[&
 }
 
 /// Has concepts found by the words of their names, which are given as they are compared.
-async fn insert_words(
+pub(crate) async fn insert_words(
     conn: &mut PgConnection,
     repository: RepositoryId,
     names: &[(i64, String)],

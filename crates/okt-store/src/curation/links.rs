@@ -157,6 +157,7 @@ async fn make(conn: &mut PgConnection, repository: RepositoryId, name: &str, con
     );
     let no = no.fetch_one(&mut *conn).await?;
     concepts::count(conn, repository, &[(context, 1)]).await?;
+    concepts::insert_words(conn, repository, &[(no, key)]).await?;
     named(conn, repository, no).await
 }
 

@@ -1,9 +1,11 @@
 //! Each step, what a machine does after it, and its undoing.
 
 use okt_model::{
-    ConceptMergedBy, CurationAction, CurationId, Error, FactStatus, NewConceptMerge, RepositoryId,
+    ConceptFilter, ConceptMergedBy, CurationAction, CurationId, Error, FactStatus, NewConceptMerge,
+    RepositoryId,
 };
-use okt_store::{concept_aliases, concept_merges, concepts, contexts, curation, facts};
+use okt_store::concepts::{self, ConceptPlace};
+use okt_store::{concept_aliases, concept_merges, contexts, curation, facts};
 
 use crate::curation::repository::Repository;
 
@@ -91,6 +93,14 @@ async fn a_split_holds_and_is_undone() {
     let mut tx = repository.begin().await;
     let old = concepts::get(&mut tx, repository.id, bee).await.unwrap().unwrap();
     let new = concepts::get(&mut tx, repository.id, split.made).await.unwrap().unwrap();
+    let filter = ConceptFilter { q: Some("dron".to_owned()), ..ConceptFilter::default() };
+    let found =
+        concepts::list(&mut tx, repository.id, &filter, &ConceptPlace::first_name(), 5).await.unwrap();
+    assert_eq!(
+        found.iter().map(|found| found.id).collect::<Vec<_>>(),
+        [split.made],
+        "it is found by its name"
+    );
     let of_new = concepts::list_facts(&mut tx, repository.id, new.no, i64::MAX, 10).await.unwrap();
     assert_eq!(of_new.iter().map(|(_, fact)| fact.id).collect::<Vec<_>>(), [dance]);
     let pair = (new.no, old.no);
