@@ -42,6 +42,9 @@ struct Work {
 /// The concepts of a fact, which is given by its place in [`Work::facts`].
 struct Finding {
     fact: usize,
+    /// The first of those that were asked about together. They are written together, so that none of a question is read and
+    /// the others are not.
+    batch: usize,
     concepts: Vec<Found>,
 }
 
@@ -120,7 +123,7 @@ async fn extract(work: Work) -> Result<(Work, Findings)> {
         (work, found)
     });
     let (work, found) = found.await.map_err(Error::internal)?;
-    let found = found.into_iter().enumerate().map(|(fact, concepts)| Finding { fact, concepts });
+    let found = found.into_iter().enumerate().map(|(fact, concepts)| Finding { fact, batch: fact, concepts });
     let found = found.filter(|finding| work.facts[finding.fact].state != ReadingState::Settled).collect();
     Ok((work, Findings { found, ..Findings::default() }))
 }

@@ -13,10 +13,10 @@ const MANY: i64 = 100_000;
 pub(crate) async fn run(_: RefreshConceptRelations, ctx: JobContext) -> Result<Finished, JobError> {
     let repository = ctx.repository();
     let mut tx = ctx.checkpoint().await?;
-    let waiting = concept_relations::count_changes(&mut tx, repository, MANY).await?;
     let counts = counters::list(&mut tx, repository).await?;
     let facts = counts.iter().find(|(name, _)| name == "facts").map_or(0, |(_, facts)| *facts);
-    if waiting >= MANY && waiting >= facts / 2 {
+    let many = MANY.max(facts / 2);
+    if concept_relations::count_changes(&mut tx, repository, many).await? >= many {
         let recomputed = concept_relations::recompute(&mut tx, repository).await?;
         tx.commit().await?;
         let output = serde_json::json!({ "recomputed": true, "facts": recomputed.facts });

@@ -59,8 +59,8 @@ pub async fn list(
     Ok(rows.collect())
 }
 
-/// These are going to be read by the job of a source, each with its batch. What another source's job has taken on meanwhile
-/// stays with it.
+/// These are going to be read by the job of a source, each with its batch; returns those. What another source's job has taken
+/// on meanwhile stays with it.
 #[tracing::instrument(level = "debug", name = "db.concept_readings.plan", skip_all, fields(source.id = %source))]
 pub async fn plan(
     conn: &mut PgConnection,
@@ -68,11 +68,11 @@ pub async fn plan(
     source: SourceId,
     reader: i64,
     batches: &[(i64, i64)],
-) -> Result<u64> {
+) -> Result<Vec<i64>> {
     write(conn, repository, source, reader, batches, false).await
 }
 
-/// These were read.
+/// These were read; returns those that nobody had read before.
 #[tracing::instrument(level = "debug", name = "db.concept_readings.finish", skip_all, fields(source.id = %source))]
 pub async fn finish(
     conn: &mut PgConnection,
@@ -80,7 +80,7 @@ pub async fn finish(
     source: SourceId,
     reader: i64,
     facts: &[i64],
-) -> Result<u64> {
+) -> Result<Vec<i64>> {
     let alone: Vec<(i64, i64)> = facts.iter().map(|fact| (*fact, *fact)).collect();
     write(conn, repository, source, reader, &alone, true).await
 }
@@ -92,7 +92,7 @@ async fn write(
     reader: i64,
     facts: &[(i64, i64)],
     done: bool,
-) -> Result<u64> {
+) -> Result<Vec<i64>> {
     let (facts, batches): (Vec<i64>, Vec<i64>) = facts.iter().copied().unzip();
     // A fact that is gone by now gets none. Those that are there stay until the end of the transaction.
     let there = sqlx::query_scalar!(
@@ -103,7 +103,7 @@ async fn write(
         &facts,
     );
     let there = there.fetch_all(&mut *conn).await?;
-    let written = sqlx::query!(
+    let written = sqlx::query_scalar!(
         "INSERT INTO okt_repository.concept_readings AS r (repository_id, fact_no, reader, source_no, batch, done)
          SELECT $1, n.fact_no, $3, CASE WHEN $6 THEN NULL ELSE s.no END, n.batch, $6
            FROM unnest($4::bigint[], $5::bigint[]) AS n (fact_no, batch)
@@ -113,7 +113,8 @@ async fn write(
          ON CONFLICT (repository_id, fact_no)
          DO UPDATE SET reader = excluded.reader, source_no = excluded.source_no, done = excluded.done,
                        batch = CASE WHEN excluded.done THEN r.batch ELSE excluded.batch END
-          WHERE r.reader <> excluded.reader OR (excluded.done AND NOT r.done)",
+          WHERE r.reader <> excluded.reader OR (excluded.done AND NOT r.done)
+         RETURNING fact_no",
         repository.uuid(),
         source.uuid(),
         reader,
@@ -122,7 +123,7 @@ async fn write(
         done,
         &there,
     );
-    Ok(written.execute(conn).await?.rows_affected())
+    Ok(written.fetch_all(conn).await?)
 }
 
 /// The sources that make any of these facts, the first one of each, in the order of their numbers.

@@ -1,6 +1,6 @@
 //! Asks a model about the facts of a source, a few in each question, several questions at once.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -144,8 +144,9 @@ impl Findings {
                     let count = u32::try_from(skipped.count).unwrap_or(u32::MAX);
                     *self.skipped.entry(skipped.reason.as_str().to_owned()).or_default() += count;
                 }
+                let batch = asked.facts.first().copied().unwrap_or_default();
                 let found = asked.facts.iter().zip(named.concepts);
-                self.found.extend(found.map(|(fact, concepts)| Finding { fact: *fact, concepts }));
+                self.found.extend(found.map(|(fact, concepts)| Finding { fact: *fact, batch, concepts }));
             }
             Some(Err(unanswered)) => match Stopped::keep(&mut self.stopped, unanswered) {
                 Some((code, message)) => self.fail(asked.facts.len(), code, &message),
@@ -171,16 +172,22 @@ async fn plan(ctx: &JobContext, work: &Work, size: usize) -> Result<Vec<Vec<usiz
             ReadingState::Settled => {}
         }
     }
-    let mut planned = Vec::new();
-    for facts in open.chunks(size) {
-        let Some(batch) = facts.first().map(|at| work.facts[*at].no) else { continue };
-        planned.extend(facts.iter().map(|at| (work.facts[*at].no, batch)));
-        batches.entry(batch).or_default().extend(facts);
+    if open.is_empty() {
+        return Ok(batches.into_values().collect());
     }
-    if !planned.is_empty() {
-        let mut tx = ctx.checkpoint().await?;
+    let number = |at: &usize| work.facts[*at].no;
+    let planned = open.chunks(size).flat_map(|facts| facts.iter().map(|at| (number(at), number(&facts[0]))));
+    let planned: Vec<(i64, i64)> = planned.collect();
+    let mut tx = ctx.checkpoint().await?;
+    let ours =
         concept_readings::plan(&mut tx, ctx.repository(), work.source.id, work.reader, &planned).await?;
-        tx.commit().await?;
+    tx.commit().await?;
+    // The job of another source that makes the same facts may have been quicker; it asks about them.
+    let ours: HashSet<i64> = ours.into_iter().collect();
+    for (at, (fact, batch)) in open.into_iter().zip(planned) {
+        if ours.contains(&fact) {
+            batches.entry(batch).or_default().push(at);
+        }
     }
     Ok(batches.into_values().collect())
 }

@@ -15,6 +15,16 @@ use super::{Finding, Work};
 /// Facts in one transaction. It holds their contexts, which others wait for.
 const BATCH: usize = 100;
 
+/// A context that was removed or renamed since it was read: another run reads the contexts anew.
+fn or_again(error: JobError) -> JobError {
+    match error {
+        JobError::Failed(Error::NotFound("context")) => {
+            Error::Overloaded("a context was changed while facts were read for concepts").into()
+        }
+        error => error,
+    }
+}
+
 /// A concept by its name and context, both as they are compared.
 type Key = (String, String);
 
@@ -26,9 +36,15 @@ pub(super) async fn write(
     skipped: &mut BTreeMap<String, u32>,
 ) -> Result<u32, JobError> {
     let mut links = 0;
-    for batch in found.chunks(BATCH) {
+    let mut left = found;
+    while !left.is_empty() {
+        // No question is cut in two.
+        let last = left[left.len().min(BATCH) - 1].batch;
+        let end = left.iter().rposition(|finding| finding.batch == last).map_or(left.len(), |at| at + 1);
+        let (batch, rest) = left.split_at(end);
+        left = rest;
         let mut tx = ctx.checkpoint().await?;
-        let (linked, without) = write_batch(&mut tx, ctx, work, batch).await?;
+        let (linked, without) = write_batch(&mut tx, ctx, work, batch).await.map_err(or_again)?;
         tx.commit().await?;
         links += linked;
         if without > 0 {
@@ -132,7 +148,8 @@ impl<'w> Places<'w> {
             }
             self.added = wanted.keys().cloned().collect();
         }
-        if !work.contexts.iter().any(|context| context.label == self.catch_all) {
+        let catches = all().any(|one| self.label(one) == Some(self.catch_all));
+        if catches && !work.contexts.iter().any(|context| context.label == self.catch_all) {
             wanted.insert(name_key(self.catch_all), self.catch_all);
         }
         let new: Vec<NewContext> = wanted

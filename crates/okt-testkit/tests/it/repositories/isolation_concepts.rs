@@ -97,12 +97,14 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("concept_readings::plan", |conn, repository, theirs| {
         Box::pin(async move {
             let batch = [(theirs.fact_no, theirs.fact_no)];
-            Ok(concept_readings::plan(conn, repository, theirs.source, 7, &batch).await? > 0)
+            Ok(!concept_readings::plan(conn, repository, theirs.source, 7, &batch).await?.is_empty())
         })
     }),
     ("concept_readings::finish", |conn, repository, theirs| {
         Box::pin(async move {
-            Ok(concept_readings::finish(conn, repository, theirs.source, 7, &[theirs.fact_no]).await? > 0)
+            let read =
+                concept_readings::finish(conn, repository, theirs.source, 7, &[theirs.fact_no]).await?;
+            Ok(!read.is_empty())
         })
     }),
     ("concept_readings::list_sources", |conn, repository, theirs| {
