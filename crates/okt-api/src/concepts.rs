@@ -20,7 +20,7 @@ use crate::extract::Repository;
 #[derive(Deserialize)]
 pub struct ConceptPath {
     #[serde(rename = "conceptID")]
-    concept: Uuid,
+    pub concept: Uuid,
 }
 
 /// Two concepts of a path.

@@ -12,14 +12,8 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::Api;
+use crate::concepts::ConceptPath;
 use crate::extract::{Repository, RequestOrigin};
-
-/// The concept of a path; its repository is the gate's business.
-#[derive(Deserialize)]
-pub struct CuratedConceptPath {
-    #[serde(rename = "conceptID")]
-    concept: Uuid,
-}
 
 /// A fact and a concept of a path.
 #[derive(Deserialize)]
@@ -81,7 +75,7 @@ pub async fn merge(
     State(api): State<Api>,
     repository: Repository<ConceptUpdate>,
     origin: RequestOrigin,
-    Path(path): Path<CuratedConceptPath>,
+    Path(path): Path<ConceptPath>,
     Json(body): Json<ConceptMerge>,
 ) -> Result<Json<CuratedView>, Problem> {
     let (concept, into, reason) = (path.concept.into(), body.into.into(), body.reason.as_deref());
@@ -100,7 +94,7 @@ pub async fn split(
     State(api): State<Api>,
     repository: Repository<ConceptUpdate>,
     origin: RequestOrigin,
-    Path(path): Path<CuratedConceptPath>,
+    Path(path): Path<ConceptPath>,
     Json(body): Json<ConceptSplit>,
 ) -> Result<Json<CuratedView>, Problem> {
     let facts: Vec<FactId> = body.fact_ids.into_iter().map(Into::into).collect();
@@ -121,7 +115,7 @@ pub async fn update(
     State(api): State<Api>,
     repository: Repository<ConceptUpdate>,
     origin: RequestOrigin,
-    Path(path): Path<CuratedConceptPath>,
+    Path(path): Path<ConceptPath>,
     Json(body): Json<Update>,
 ) -> Result<Json<CuratedView>, Problem> {
     let named = (body.canonical_name.as_deref(), body.context.as_deref());
@@ -139,7 +133,7 @@ pub async fn add_alias(
     State(api): State<Api>,
     repository: Repository<ConceptUpdate>,
     origin: RequestOrigin,
-    Path(path): Path<CuratedConceptPath>,
+    Path(path): Path<ConceptPath>,
     Json(body): Json<AliasChange>,
 ) -> Result<Json<CuratedView>, Problem> {
     let (concept, reason) = (path.concept.into(), body.reason.as_deref());
@@ -155,7 +149,7 @@ pub async fn remove_alias(
     State(api): State<Api>,
     repository: Repository<ConceptUpdate>,
     origin: RequestOrigin,
-    Path(path): Path<CuratedConceptPath>,
+    Path(path): Path<ConceptPath>,
     Json(body): Json<AliasChange>,
 ) -> Result<Json<CuratedView>, Problem> {
     let (concept, reason) = (path.concept.into(), body.reason.as_deref());

@@ -8,6 +8,7 @@ use okt_model::{
 };
 use okt_store::{Connection, Tx, concepts, contexts, curation};
 
+use crate::concepts::get;
 use crate::{App, Origin};
 
 /// Longer names are sentences.
@@ -51,7 +52,7 @@ impl App {
     ) -> Result<Curated> {
         let reason = checked_reason(reason)?;
         let mut tx = self.begin_curation(scope).await?;
-        let one = shown(&mut tx, scope, concept).await?;
+        let one = get(&mut tx, scope, concept).await?;
         let found = concepts::get(&mut tx, scope.repository(), into).await?;
         let other = found.ok_or_else(|| Error::invalid("into", "no concept has this id"))?;
         if one.no == other.no {
@@ -84,7 +85,7 @@ impl App {
             return Err(Error::invalid("fact_ids", "must be 1 to 1000 ids of facts"));
         }
         let mut tx = self.begin_curation(scope).await?;
-        shown(&mut tx, scope, concept).await?;
+        get(&mut tx, scope, concept).await?;
         let context = context_no(&mut tx, scope, context).await?;
         let split =
             curation::split(&mut tx, scope.repository(), decided, concept, (&name, context), facts).await?;
@@ -104,7 +105,7 @@ impl App {
         let name = name.map(|name| checked_name("canonical_name", name, 1, NAME_LIMIT)).transpose()?;
         let decided = decided(scope, reason)?;
         let mut tx = self.begin_curation(scope).await?;
-        shown(&mut tx, scope, concept).await?;
+        get(&mut tx, scope, concept).await?;
         let context = match context {
             Some(label) => Some(context_no(&mut tx, scope, label).await?),
             None => None,
@@ -140,7 +141,7 @@ impl App {
     ) -> Result<Curated> {
         let decided = decided(scope, reason)?;
         let mut tx = self.begin_curation(scope).await?;
-        shown(&mut tx, scope, concept).await?;
+        get(&mut tx, scope, concept).await?;
         let step = curation::remove_alias(&mut tx, scope.repository(), decided, concept, alias).await?;
         let step = step.ok_or(Error::NotFound("alias"))?;
         self.finish_step(tx, origin, scope, Some(step), concept, "concept.alias_removed").await
@@ -201,7 +202,7 @@ impl App {
         concept: ConceptId,
         action: &'static str,
     ) -> Result<Curated> {
-        let concept = shown(&mut tx, scope, concept).await?;
+        let concept = get(&mut tx, scope, concept).await?;
         if step.is_some() {
             self.ask_for_relations(&mut tx, scope).await?;
             self.commit_recorded(tx, origin, scope, action, &concept.id.to_string()).await?;
@@ -221,10 +222,6 @@ pub(crate) fn checked_reason(reason: Option<&str>) -> Result<Option<&str>> {
 
 pub(crate) fn decided<'a>(scope: &RepoAccess, reason: Option<&'a str>) -> Result<Decided<'a>> {
     Ok(Decided { person: scope.caller().user(), reason: checked_reason(reason)? })
-}
-
-async fn shown(conn: &mut Connection, scope: &RepoAccess, concept: ConceptId) -> Result<Concept> {
-    concepts::get(conn, scope.repository(), concept).await?.ok_or(Error::NotFound("concept"))
 }
 
 /// The number of a context that takes concepts.

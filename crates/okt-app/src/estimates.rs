@@ -75,11 +75,11 @@ impl App {
             let (source, text, images) = self.for_estimate(scope, *id).await?;
             let images = if with_images { self.looks(&promptset, &source, &images) } else { Vec::new() };
             let (promptset, chunking, named) = (promptset.clone(), settings.chunking.clone(), model.clone());
-            // A long text takes a while to cut, and others want to be answered.
             let unread = match &reading {
                 Some(reading) => self.unread(scope, &source, &text, reading).await?,
                 None => Vec::new(),
             };
+            // A long text takes a while to cut, and others want to be answered.
             let asked =
                 tokio::task::spawn_blocking(move || Asked::of(&promptset, &source, &text, &chunking, &named));
             let asked = asked.await.map_err(Error::internal)?;
