@@ -80,9 +80,10 @@ pub type SharedPlace = (bool, i64);
 impl App {
     /// What the configuration hides from lists of concepts and relations.
     fn floors(&self) -> Floors {
-        let concepts = &self.config().concepts;
+        let (concepts, refinement) = (&self.config().concepts, &self.config().providers.refinement);
+        let noise = if refinement.enabled { refinement.prune_threshold } else { 0 };
         Floors {
-            fact_count: i64::from(concepts.min_concept_fact_count),
+            fact_count: i64::from(concepts.min_concept_fact_count.max(noise)),
             shared_fact_count: i64::from(concepts.min_shared_fact_count),
         }
     }

@@ -3,9 +3,11 @@
 use okt_auth::permissions::{ConceptRead, ConceptUpdate};
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
-    Action, Concept, ConceptId, ConceptMergedBy, CurationAction, CurationId, CurationStep, Decided, Domain,
-    Error, FactId, NewConceptMerge, Object, Permission, Result, checked_name,
+    Action, Concept, ConceptId, ConceptMergedBy, CurationAction, CurationDetails, CurationId, CurationStep,
+    Decided, Domain, EmbedConcepts, Error, FactId, JobId, NewConceptMerge, Object, Permission, Result,
+    checked_name,
 };
+use okt_store::outbox::{self, When};
 use okt_store::{Connection, Tx, concepts, contexts, curation};
 
 use crate::concepts::get;
@@ -183,8 +185,8 @@ impl App {
         if let Some(fact) = undone.ok_or_else(missing)?.restored {
             self.ask_for_vector(&mut tx, scope, fact).await?;
         }
-        self.ask_for_relations(&mut tx, scope).await?;
         let step = curation::find(&mut tx, repository, id).await?.ok_or_else(missing)?;
+        self.ask_for_consequences(&mut tx, scope, &step).await?;
         self.commit_recorded(tx, origin, scope, "curation.undone", &id.to_string()).await?;
         Ok(step)
     }
@@ -203,11 +205,24 @@ impl App {
         action: &'static str,
     ) -> Result<Curated> {
         let concept = get(&mut tx, scope, concept).await?;
-        if step.is_some() {
-            self.ask_for_relations(&mut tx, scope).await?;
+        if let Some(step) = step {
+            let step = curation::find(&mut tx, scope.repository(), step).await?;
+            self.ask_for_consequences(&mut tx, scope, &step.ok_or(Error::NotFound("curation step"))?).await?;
             self.commit_recorded(tx, origin, scope, action, &concept.id.to_string()).await?;
         }
         Ok(Curated { step, concept })
+    }
+
+    /// Has counted and described anew what a step changed.
+    async fn ask_for_consequences(&self, tx: &mut Tx, scope: &RepoAccess, step: &CurationStep) -> Result<()> {
+        self.ask_for_relations(tx, scope).await?;
+        let CurationDetails { concept, other, .. } = &step.details;
+        let concepts: Vec<ConceptId> = concept.iter().chain(other).map(|one| one.id).collect();
+        if self.vectors().is_some() && !concepts.is_empty() {
+            let payload = EmbedConcepts { source: None, concepts };
+            outbox::push(tx, scope.repository(), JobId::mint(), &payload, When::default()).await?;
+        }
+        Ok(())
     }
 }
 

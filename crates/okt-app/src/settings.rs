@@ -5,10 +5,11 @@ use okt_auth::{RepoAccess, RepoScope};
 use okt_config::{ResolutionProvider, SearchProvider};
 use okt_extract::Promptset;
 use okt_model::{
-    ContentHash, Context, Error, Money, PushLevel, RepositorySettings, Result, Stages, UnmappedContexts,
-    Waiting,
+    ContentHash, Context, Error, JobId, Money, PushLevel, RefineConcepts, RepositorySettings, Result, Stages,
+    UnmappedContexts, Waiting,
 };
 use okt_queue::jobs;
+use okt_store::outbox::{self, When};
 use okt_store::{ai_calls, contexts, promptsets, repository_settings};
 
 use crate::{App, Origin};
@@ -102,6 +103,7 @@ impl App {
         let settings = repository_settings::lock(&mut tx, scope.repository()).await?;
         let mut settings = settings.ok_or(Error::NotFound("repository"))?;
         let wakes = matches!(change, SettingsChange::Budget(_));
+        let refines = matches!(&change, SettingsChange::Stages(stages) if stages.refinement == Some(true));
         let before = settings.promptset_hash;
         self.apply(&mut settings, change)?;
         if let Some(hash) = settings.promptset_hash
@@ -115,6 +117,13 @@ impl App {
         tx.commit().await?;
         if wakes {
             jobs::wake(self.databases(), scope.repository(), Waiting::Budget).await?;
+        }
+        if refines {
+            // What came in while the stage was off.
+            let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
+            let payload = RefineConcepts {};
+            outbox::push(&mut tx, scope.repository(), JobId::mint(), &payload, When::default()).await?;
+            tx.commit().await?;
         }
         self.seen_settings(scope, settings).await
     }

@@ -20,6 +20,7 @@ mod short;
 mod stop;
 mod title;
 mod tokens;
+pub mod twins;
 
 use std::ops::Range;
 

@@ -83,6 +83,10 @@ pub static IMAGE_FACTS: Form = Form { schema: IMAGE_FACTS_SCHEMA, example: r#"{"
 pub static VERDICTS: Form =
     Form { schema: VERDICTS_SCHEMA, example: r#"{"pairs":[{"pair":1,"verdict":"different"}]}"# };
 
+/// Whether the concepts of pairs are one thing.
+pub static TWINS: Form =
+    Form { schema: TWINS_SCHEMA, example: r#"{"pairs":[{"pair":1,"verdict":"different","reason":"…"}]}"# };
+
 /// What facts are about.
 pub static CONCEPTS: Form = Form {
     schema: CONCEPTS_SCHEMA,
@@ -94,5 +98,7 @@ const FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"ar
 const IMAGE_FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;
 
 const VERDICTS_SCHEMA: &str = r#"{"type":"object","properties":{"pairs":{"type":"array","items":{"type":"object","properties":{"pair":{"type":"integer"},"verdict":{"type":"string","enum":["same","different"]}},"required":["pair","verdict"],"additionalProperties":false}}},"required":["pairs"],"additionalProperties":false}"#;
+
+const TWINS_SCHEMA: &str = r#"{"type":"object","properties":{"pairs":{"type":"array","items":{"type":"object","properties":{"pair":{"type":"integer"},"verdict":{"type":"string","enum":["same","different","unsure"]},"reason":{"type":"string"}},"required":["pair","verdict","reason"],"additionalProperties":false}}},"required":["pairs"],"additionalProperties":false}"#;
 
 const CONCEPTS_SCHEMA: &str = r#"{"type":"object","properties":{"concepts":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"context":{"type":"string"},"aliases":{"type":"array","items":{"type":"string"}},"facts":{"type":"array","items":{"type":"integer"}}},"required":["name","context","aliases","facts"],"additionalProperties":false}}},"required":["concepts"],"additionalProperties":false}"#;

@@ -5,15 +5,17 @@
 use std::collections::HashSet;
 
 use okt_model::{
-    CleanupFacts, EmbedFacts, EmbeddingSpace, FactId, Payload, Progress, RepositoryId, Result, SourceId,
+    CleanupFacts, EmbedConcepts, EmbedFacts, EmbeddingSpace, FactId, Payload, Progress, RepositoryId, Result,
+    SourceId,
 };
 use okt_queue::{Finished, JobContext, JobError, active_sources};
 use okt_store::outbox::When;
-use okt_store::{Databases, fact_merges, fact_vectors};
+use okt_store::{Databases, concept_vectors, fact_merges, fact_vectors};
 use okt_vectors::{Tenant, Vectors};
 use uuid::Uuid;
 
 use crate::Tools;
+use crate::embed_concepts;
 use crate::embed_facts::{current, or_wait};
 
 const PAGE: u32 = 1_000;
@@ -39,7 +41,11 @@ pub(crate) async fn run(_: CleanupFacts, ctx: JobContext, tools: Tools) -> Resul
     let (repository, database) = (ctx.repository(), ctx.database());
     let done =
         reconcile(ctx.databases(), database, repository, &vectors, &space, true).await.map_err(or_wait)?;
+    embed_concepts::reconcile(ctx.databases(), database, repository, &vectors, &space)
+        .await
+        .map_err(or_wait)?;
     vectors.store().index(&Tenant::new(repository, database), &vectors.space(&space)).await?;
+    let describing = active_sources(ctx.databases(), database, repository, EmbedConcepts::KIND).await?;
     // One that is under way does it, and two would pay for the same.
     let under_way = active_sources(ctx.databases(), database, repository, EmbedFacts::KIND).await?;
     let mut tx = ctx.begin().await?;
@@ -47,6 +53,9 @@ pub(crate) async fn run(_: CleanupFacts, ctx: JobContext, tools: Tools) -> Resul
     let new = fact_merges::list_new(&mut tx, repository, None, 0, 1).await?;
     if (!without.is_empty() || !new.is_empty()) && !under_way.contains(&None) {
         tx.push(&EmbedFacts { source: None }, When::default()).await?;
+    }
+    if describing.is_empty() && concept_vectors::is_any_missing(&mut tx, repository, space.no).await? {
+        tx.push(&EmbedConcepts::default(), When::default()).await?;
     }
     let output = serde_json::json!({
         "vectors": done.vectors, "orphaned": done.orphaned, "missing": done.missing,

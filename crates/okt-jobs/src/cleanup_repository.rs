@@ -120,7 +120,9 @@ async fn forget_vectors(databases: &Databases, tools: &Tools, untidy: &Untidy) -
     drop(conn);
     let tenant = Tenant::new(untidy.id, &untidy.database);
     for space in spaces {
-        vectors.store().delete_tenant(&tenant, &vectors.space(&space)).await?;
+        for place in [vectors.space(&space), vectors.concept_space(&space)] {
+            vectors.store().delete_tenant(&tenant, &place).await?;
+        }
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ use okt_queue::{Finished, JobContext, JobError};
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::{self, Comparable, Merge};
 use okt_store::outbox::When;
-use okt_store::{concept_readings, fact_groups, fact_vectors};
+use okt_store::{fact_groups, fact_vectors};
 use okt_vectors::{Near, Tenant, Vectors};
 use uuid::Uuid;
 
@@ -88,7 +88,7 @@ pub(crate) async fn run(
         if payload.source.is_none() {
             let age = tools.config().providers.dedup.catchup_max_age.duration();
             let mut tx = ctx.checkpoint().await?;
-            fact_merges::settle_old(&mut tx, ctx.repository(), age).await?;
+            settled = fact_merges::settle_old(&mut tx, ctx.repository(), age).await?;
             tx.commit().await?;
         }
         let (mut after, mut round) = (0, 0);
@@ -129,11 +129,7 @@ pub(crate) async fn run(
     }
     match payload.source {
         Some(source) => extract_concepts::push(&mut tx, &tools, source).await?,
-        None => {
-            for source in concept_readings::list_sources(&mut tx, ctx.repository(), &settled).await? {
-                extract_concepts::push(&mut tx, &tools, source).await?;
-            }
-        }
+        None => extract_concepts::push_for(&mut tx, &tools, ctx.repository(), &settled).await?,
     }
     // Who took the source apart has asked for it already.
     if payload.source.is_none() {

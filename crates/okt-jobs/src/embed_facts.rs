@@ -51,7 +51,8 @@ pub(crate) async fn run(payload: EmbedFacts, ctx: JobContext, tools: Tools) -> R
         let Some(last) = facts.last() else { break };
         after = last.no;
         still(&tools, &space).await?;
-        let filled = match fill(&embedder, &vectors, &space, &facts).await? {
+        let things: Vec<Embeddable> = facts.iter().map(Into::into).collect();
+        let filled = match fill(&embedder, &vectors, &vectors.space(&space), &things).await? {
             Filled::For(filled) => filled,
             Filled::OverMaxCost => return settle(&ctx, &tools, payload).await,
             Filled::OverBudget(budget) => {
@@ -111,7 +112,21 @@ pub(crate) enum Filled {
     OverBudget(BudgetOf),
 }
 
-/// Facts that were to get a vector, by their numbers.
+/// What is to get a vector: by what the vector is called, and its own number.
+pub(crate) struct Embeddable {
+    pub id: Uuid,
+    pub no: i64,
+    pub text: String,
+}
+
+impl From<&TextOfFact> for Embeddable {
+    fn from(fact: &TextOfFact) -> Self {
+        Self { id: fact.id.uuid(), no: fact.no, text: fact.text.clone() }
+    }
+}
+
+/// What was to get a vector, by its numbers.
+#[derive(Default)]
 pub(crate) struct Embedded {
     /// Those that have one now.
     pub numbers: Vec<i64>,
@@ -121,7 +136,7 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
-    /// Writes it down; returns how many have one now.
+    /// Writes it down of facts; returns how many have one now.
     pub(crate) async fn mark(
         &self,
         tx: &mut Tx,
@@ -136,17 +151,16 @@ impl Embedded {
     }
 }
 
-/// Sees that facts have a vector in a space, and says what it cost.
+/// Sees that things have a vector in a place, and says what it cost.
 pub(crate) async fn fill(
     embedder: &Embedder,
     vectors: &okt_vectors::Vectors,
-    space: &EmbeddingSpace,
-    facts: &[TextOfFact],
+    place: &okt_vectors::Space,
+    things: &[Embeddable],
 ) -> Result<Filled, JobError> {
-    let numbers: HashMap<Uuid, i64> = facts.iter().map(|fact| (fact.id.uuid(), fact.no)).collect();
-    let (tenant, place) = (tenant(embedder), vectors.space(space));
-    let mut texts: HashMap<Uuid, &str> =
-        facts.iter().map(|fact| (fact.id.uuid(), fact.text.as_str())).collect();
+    let numbers: HashMap<Uuid, i64> = things.iter().map(|one| (one.id, one.no)).collect();
+    let (tenant, place) = (tenant(embedder), place.clone());
+    let mut texts: HashMap<Uuid, &str> = things.iter().map(|one| (one.id, one.text.as_str())).collect();
     let ids: Vec<Uuid> = texts.keys().copied().collect();
     for there in vectors.store().existing(&tenant, &place, &ids).await.map_err(or_wait)? {
         texts.remove(&there);
@@ -180,9 +194,9 @@ pub(crate) async fn fill(
             points.partition(|point| okt_vectors::Space::has_direction(&point.vector));
         for point in &useless {
             tracing::warn!(
-                fact.id = %point.id, model = embedder.model(),
-                "the embedding model returned an unusable vector (all zeros, or not finite); the fact is stored without \
-                 one and is not compared with others"
+                point.id = %point.id, model = embedder.model(),
+                "the embedding model returned an unusable vector (all zeros, or not finite); the fact or concept is stored \
+                 without one and is not compared with others"
             );
         }
         keep(&vectors, &tenant, &place, &points).await?;
@@ -221,7 +235,7 @@ pub(crate) fn or_wait(error: Error) -> JobError {
 
 /// Without vectors nothing can be compared, and the facts stand as they are.
 async fn settle(ctx: &JobContext, tools: &Tools, payload: EmbedFacts) -> Result<Finished, JobError> {
-    let mut after = 0;
+    let (mut after, mut settled) = (0, Vec::new());
     let mut tx = ctx.begin().await?;
     loop {
         let new = fact_merges::list_new(&mut tx, ctx.repository(), payload.source, after, 1_000).await?;
@@ -229,9 +243,11 @@ async fn settle(ctx: &JobContext, tools: &Tools, payload: EmbedFacts) -> Result<
         after = last.no;
         let numbers: Vec<i64> = new.iter().map(|fact| fact.no).collect();
         fact_merges::settle(&mut tx, ctx.repository(), &numbers).await?;
+        settled.extend(numbers);
     }
-    if let Some(source) = payload.source {
-        extract_concepts::push(&mut tx, tools, source).await?;
+    match payload.source {
+        Some(source) => extract_concepts::push(&mut tx, tools, source).await?,
+        None => extract_concepts::push_for(&mut tx, tools, ctx.repository(), &settled).await?,
     }
     tx.commit(Some(serde_json::json!({ "facts": 0 }))).await
 }

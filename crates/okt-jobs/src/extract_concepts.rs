@@ -13,8 +13,8 @@ use okt_ai::waiting_for_budget;
 use okt_extract::Promptset;
 use okt_extract::concepts::{self, Found};
 use okt_model::{
-    ConceptExtraction, ContentHash, Context, Error, ExtractConcepts, NoFacts, RefreshConceptRelations,
-    Result, Source, SourceId, UnmappedContexts,
+    ConceptExtraction, ContentHash, Context, EmbedConcepts, Error, ExtractConcepts, NoFacts,
+    RefreshConceptRelations, RepositoryId, Result, Source, SourceId, UnmappedContexts,
 };
 use okt_queue::{Finished, JobCommit, JobContext, JobError};
 use okt_store::concept_readings::{self, Readable, ReadingState};
@@ -24,6 +24,7 @@ use okt_store::{contexts, promptsets, repository_settings, source_extractions, s
 use self::reading::Reading;
 use crate::Tools;
 use crate::asking::{RUNS, Stopped};
+use crate::refine_concepts;
 use crate::tools::paid;
 
 /// A source, its facts, and with what they are read.
@@ -69,6 +70,19 @@ pub(crate) async fn push(tx: &mut JobCommit, tools: &Tools, source: SourceId) ->
     Ok(())
 }
 
+/// As [`push`], for the sources that make these facts.
+pub(crate) async fn push_for(
+    tx: &mut JobCommit,
+    tools: &Tools,
+    repository: RepositoryId,
+    facts: &[i64],
+) -> Result<(), JobError> {
+    for source in concept_readings::list_sources(tx, repository, facts).await? {
+        push(tx, tools, source).await?;
+    }
+    Ok(())
+}
+
 pub(crate) async fn run(
     payload: ExtractConcepts,
     ctx: JobContext,
@@ -77,6 +91,8 @@ pub(crate) async fn run(
     if !tools.config().providers.decomposition.concept_extraction.is_on() {
         return ctx.begin().await?.commit(None).await;
     }
+    // What it is going to ask, this one would ask as well.
+    ctx.one_at_a_time().await?;
     let Some(work) = Work::read(&ctx, &tools, payload.source).await? else {
         // Deleted meanwhile.
         return ctx.begin().await?.commit(None).await;
@@ -88,7 +104,7 @@ pub(crate) async fn run(
         let findings = Reading::new(&ctx, &tools, &work, &on_cost).await?.run().await?;
         (work, findings)
     };
-    conclude(&ctx, &work, findings).await
+    conclude(&ctx, &tools, &work, findings).await
 }
 
 impl Work {
@@ -129,7 +145,12 @@ async fn extract(work: Work) -> Result<(Work, Findings)> {
 }
 
 /// What the findings mean for the source.
-async fn conclude(ctx: &JobContext, work: &Work, mut findings: Findings) -> Result<Finished, JobError> {
+async fn conclude(
+    ctx: &JobContext,
+    tools: &Tools,
+    work: &Work,
+    mut findings: Findings,
+) -> Result<Finished, JobError> {
     match findings.stopped.take() {
         Some(Stopped::Wait { why, delay, budget }) => {
             if let Some(budget) = budget {
@@ -147,13 +168,17 @@ async fn conclude(ctx: &JobContext, work: &Work, mut findings: Findings) -> Resu
         None => {}
     }
     let Findings { found, mut skipped, failed, failure, .. } = findings;
-    let links = writing::write(ctx, work, &found, &mut skipped).await?;
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    writing::write(ctx, work, &found, &mut skipped).await?;
+    let mut tx = ctx.checkpoint().await?;
+    let (facts, links) =
+        concept_readings::count(&mut tx, ctx.repository(), work.source.id, work.reader).await?;
+    tx.commit().await?;
+    let count = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let extraction = ConceptExtraction {
         model: work.model.clone(),
         promptset_hash: work.promptset_hash.to_string(),
-        facts: count(found.len()),
-        links,
+        facts: count(facts),
+        links: count(links),
         skipped,
         failed,
         failure,
@@ -166,6 +191,12 @@ async fn conclude(ctx: &JobContext, work: &Work, mut findings: Findings) -> Resu
     source_extractions::note_concepts(&mut tx, ctx.repository(), work.source.id, &extraction, cost).await?;
     // Also for what deduplication and the source before it have changed.
     tx.push(&RefreshConceptRelations {}, When::default()).await?;
+    if tools.vectors().is_some() {
+        tx.push(&EmbedConcepts { source: Some(work.source.id), concepts: Vec::new() }, When::default())
+            .await?;
+    } else {
+        refine_concepts::push(&mut tx, ctx, tools).await?;
+    }
     let output = Some(serde_json::to_value(&extraction).map_err(Error::internal)?);
     match given_up {
         Some(why) => tx.discard(why, output).await,

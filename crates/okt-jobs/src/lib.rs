@@ -12,12 +12,14 @@ mod cleanup_facts;
 mod cleanup_files;
 mod cleanup_repository;
 mod deduplicate_facts;
+mod embed_concepts;
 mod embed_facts;
 mod extract_concepts;
 mod migrate_context;
 mod parsing;
 pub mod recheck;
 mod refill_vectors;
+mod refine_concepts;
 mod refresh_concept_relations;
 mod retention;
 mod retrieve_source;
@@ -55,9 +57,11 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .system(sweep_concept_relations::run)
         .repository(with(tools, cleanup_facts::run))
         .repository(with(tools, deduplicate_facts::run))
+        .repository(with(tools, embed_concepts::run))
         .repository(with(tools, embed_facts::run))
         .repository(with(tools, extract_concepts::run))
         .repository(migrate_context::run)
+        .repository(with(tools, refine_concepts::run))
         .repository(refresh_concept_relations::run)
         .repository(with(tools, retrieve_source::run))
         .repository(with(tools, source_decomposition::run))

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use okt_ai::{BUDGET_RETRY, Billing, Embedder, SubjectBudget};
 use okt_model::{
-    DeduplicateFacts, EmbedFacts, EmbeddingSpace, Error, JobId, Operation, Payload, Repository, RepositoryId,
-    Result, SpaceKind, SpaceState, Waiting,
+    DeduplicateFacts, EmbedConcepts, EmbedFacts, EmbeddingSpace, Error, JobId, Operation, Payload,
+    Repository, RepositoryId, Result, SpaceKind, SpaceState, Waiting,
 };
 use okt_queue::{JobError, jobs};
 use okt_store::outbox::{self, When};
@@ -19,7 +19,8 @@ use tokio::sync::watch;
 
 use crate::Tools;
 use crate::cleanup_facts::{Reconciled, reconcile};
-use crate::embed_facts::{Filled, fill};
+use crate::embed_concepts;
+use crate::embed_facts::{Embeddable, Filled, fill};
 use crate::refill_vectors::RefillVectors;
 
 /// Whoever has just asked which vectors are searched may be searching still.
@@ -42,18 +43,18 @@ pub async fn start(databases: &Databases, tools: &Tools) -> Result<()> {
     };
     if !is_wanted(tools, &space) {
         if recreate {
-            let old = vectors.space(&space);
+            let old = space;
             let new = filling(databases, tools).await?;
             refill(databases).await?;
             switch(databases, &new).await?;
             space = new;
-            match vectors.store().drop_space(&old).await {
+            match drop_space(vectors, &old).await {
                 // Nobody searches them any more, so they are no reason not to start.
                 Err(error) if error.retryable() => {
                     let error = &error as &dyn std::error::Error;
                     tracing::warn!(
                         error,
-                        model = old.name,
+                        model = old.model,
                         "failed to delete the vectors of the previous model from a database that does not answer"
                     );
                 }
@@ -78,6 +79,7 @@ pub async fn start(databases: &Databases, tools: &Tools) -> Result<()> {
     let mut prepared = vectors.store().prepare(&place, false).await;
     if recreate && matches!(prepared, Err(Error::Operator(_))) {
         refill(databases).await?;
+        vectors.store().prepare(&vectors.concept_space(&space), true).await?;
         prepared = vectors.store().prepare(&place, true).await;
     }
     drop(alone);
@@ -226,6 +228,8 @@ async fn check(
     if mend {
         fill_all(databases, tools, repository, space).await?;
         compare(databases, repository).await?;
+        embed_concepts::reconcile(databases, database, *id, vectors, space).await?;
+        embed_concepts::fill_all(databases, tools, vectors, repository, space).await?;
         vectors.store().index(&Tenant::new(*id, database), &vectors.space(space)).await?;
     }
     Ok(found)
@@ -282,6 +286,7 @@ pub async fn reembed(
             if made.is_none() {
                 // It waits for the budget, and says so.
                 push(databases, &repository, &EmbedFacts { source: None }).await?;
+                push(databases, &repository, &EmbedConcepts::default()).await?;
             }
             Ok(made)
         };
@@ -302,14 +307,20 @@ pub async fn reembed(
     Ok(Reembedded { changed: true, skipped, away, old_left })
 }
 
-/// As [`fill_all`]; `None` when the repository may spend no more.
+/// As [`fill_all`], and for concepts; `None` when the repository may spend no more.
 async fn fill_within_budget(
     databases: &Databases,
     tools: &Tools,
     repository: &Repository,
     space: &EmbeddingSpace,
 ) -> Result<Option<u64>, JobError> {
-    match fill_all(databases, tools, repository, space).await {
+    let vectors = tools.vectors().ok_or(OFF)?;
+    let filled = async {
+        let made = fill_all(databases, tools, repository, space).await?;
+        embed_concepts::fill_all(databases, tools, vectors, repository, space).await?;
+        Ok(made)
+    };
+    match filled.await {
         Err(JobError::Waits { why: Waiting::Budget, .. }) => Ok(None),
         made => made.map(Some),
     }
@@ -384,11 +395,17 @@ async fn drop_retired(databases: &Databases, tools: &Tools) -> Result<bool> {
 
 async fn remove(databases: &Databases, tools: &Tools, space: &EmbeddingSpace) -> Result<()> {
     if let Some(vectors) = tools.vectors() {
-        vectors.store().drop_space(&vectors.space(space)).await?;
+        drop_space(vectors, space).await?;
     }
     let mut conn = databases.acquire_system().await?;
     embedding_spaces::delete(&mut conn, space.no).await?;
     Ok(())
+}
+
+/// Drops the vectors of facts and of concepts that one model made.
+async fn drop_space(vectors: &Vectors, space: &EmbeddingSpace) -> Result<()> {
+    vectors.store().drop_space(&vectors.concept_space(space)).await?;
+    vectors.store().drop_space(&vectors.space(space)).await
 }
 
 /// Asks for facts to be compared that nobody came for.
@@ -433,7 +450,8 @@ async fn fill_all(
         let Some(last) = facts.last() else { return Ok(made) };
         after = last.no;
         for facts in facts.chunks(batch) {
-            let filled = match fill(&embedder, vectors, space, facts).await? {
+            let things: Vec<Embeddable> = facts.iter().map(Into::into).collect();
+            let filled = match fill(&embedder, vectors, &vectors.space(space), &things).await? {
                 Filled::For(filled) => filled,
                 Filled::OverMaxCost => continue,
                 Filled::OverBudget(_) => {

@@ -262,11 +262,11 @@ pub struct ConceptExtraction {
     /// Who was asked.
     pub model: String,
     pub promptset_hash: String,
-    /// Facts that were read in this run; the others of the source had been read before.
+    /// Facts of the source that were read, now or before.
     pub facts: u32,
     /// Links from these facts to concepts.
     pub links: u32,
-    /// What was named and not believed, by why.
+    /// What was named in this run and not believed, by why.
     pub skipped: BTreeMap<String, u32>,
     /// Facts that were not read, because the model gave no usable answer.
     pub failed: u32,
@@ -287,6 +287,38 @@ impl Payload for ExtractConcepts {
 
     fn subject(&self) -> Option<Subject> {
         Some(self.source.into())
+    }
+}
+
+/// Gives concepts their vectors: those that the facts of a source speak of, these, or without either all.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmbedConcepts {
+    pub source: Option<SourceId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub concepts: Vec<ConceptId>,
+}
+
+impl Payload for EmbedConcepts {
+    const KIND: &'static str = "embed_concepts";
+
+    fn subject(&self) -> Option<Subject> {
+        self.source.map(Into::into)
+    }
+}
+
+/// Compares concepts that are new with those that may be the same thing.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefineConcepts {}
+
+impl Payload for RefineConcepts {
+    const KIND: &'static str = "refine_concepts";
+    const INTERNAL: bool = true;
+
+    /// It looks at how things are then.
+    fn unique_key(&self) -> Option<String> {
+        Some(String::new())
     }
 }
 

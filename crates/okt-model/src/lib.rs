@@ -35,9 +35,9 @@ pub use comparison::{
 };
 pub use concept::{
     Alias, AliasBy, CATCH_ALL_CONTEXT, CONCEPT_MODEL, Concept, ConceptContext, ConceptExtraction,
-    ConceptFilter, ConceptMergedBy, ConceptSource, DateKind, DatedFact, ExtractConcepts, FoundBy,
-    MAX_WORD_KEY, NewConcept, NewConceptMerge, NoPath, RefreshConceptRelations, Relation, RelationBands,
-    Strength, name_key, word_key, word_keys,
+    ConceptFilter, ConceptMergedBy, ConceptSource, DateKind, DatedFact, EmbedConcepts, ExtractConcepts,
+    FoundBy, MAX_WORD_KEY, NewConcept, NewConceptMerge, NoPath, RefineConcepts, RefreshConceptRelations,
+    Relation, RelationBands, Strength, name_key, word_key, word_keys,
 };
 pub use curation::{
     CuratedAlias, CuratedConcept, CuratedFact, CuratedLink, CurationAction, CurationDetails, CurationEffects,

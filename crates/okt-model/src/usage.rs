@@ -14,6 +14,9 @@ words! {
         /// Whether two facts say the same.
         FactComparison = "fact_comparison",
         ConceptExtraction = "concept_extraction",
+        ConceptEmbedding = "concept_embedding",
+        /// Whether two concepts are one thing.
+        ConceptRefinement = "concept_refinement",
     }
 }
 

@@ -82,6 +82,22 @@ pub(crate) async fn begin_suspect(conn: &mut Connection, job: &ClaimedJob) -> Re
     Ok(begun.execute(conn).await?.rows_affected() == 1)
 }
 
+/// Whether another job of the same kind and subject runs that was started before this one.
+#[tracing::instrument(level = "debug", name = "db.jobs.has_earlier_twin", skip_all, fields(job.id = %job))]
+pub(crate) async fn has_earlier_twin(conn: &mut Connection, job: JobId) -> Result<bool> {
+    let twin = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_tasks.jobs j
+                            JOIN okt_tasks.jobs t
+                              ON t.repository_id = j.repository_id AND t.kind = j.kind AND t.state = 'running'
+                                 AND t.owner IS NOT NULL AND t.subject_id IS NOT DISTINCT FROM j.subject_id
+                                 AND t.subject_kind IS NOT DISTINCT FROM j.subject_kind
+                                 AND (t.started_at, t.id) < (j.started_at, j.id)
+                           WHERE j.id = $1) AS "there!""#,
+        job.uuid(),
+    );
+    Ok(twin.fetch_one(conn).await?)
+}
+
 struct Row {
     id: Uuid,
     repository_id: Option<Uuid>,

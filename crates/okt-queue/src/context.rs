@@ -10,11 +10,13 @@ use okt_store::{Connection, Databases, Tx};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use crate::claim_query::ClaimedJob;
+use crate::claim_query::{self, ClaimedJob};
 use crate::json;
 
 /// How long a job waits for a repository that is being moved.
 const MOVING: Duration = Duration::from_secs(5);
+/// How long a job waits for one of the same kind about the same thing.
+const TWIN_RUNS: Duration = Duration::from_secs(2);
 /// How long a job whose payload nobody here understands waits before a process looks at it again, and that is longer each
 /// time, up to four times this.
 const NOT_UNDERSTOOD: Duration = Duration::from_secs(15);
@@ -232,6 +234,15 @@ impl JobContext {
     fn job_commit(&self, tx: Tx, taken: bool) -> JobCommit {
         let ClaimedJob { id, fencing_token, .. } = *self.run.job;
         JobCommit { tx, repository: self.repository, job: id, fencing_token, successors: 0, taken }
+    }
+
+    /// Has the job wait while another one of its kind and about the same thing runs that was started before it.
+    pub async fn one_at_a_time(&self) -> Result<(), JobError> {
+        let mut conn = self.run.databases.acquire_tasks().await?;
+        if claim_query::has_earlier_twin(&mut conn, self.id()).await? {
+            return Err(JobError::Waits { why: Waiting::Dependency, delay: TWIN_RUNS });
+        }
+        Ok(())
     }
 
     /// Also for reads: the repository may have moved since the job was queued.

@@ -1,7 +1,9 @@
 //! Rows of `okt_repository.concept_readings`: which facts were read for concepts, by whom, and which are asked about together.
 
-use okt_model::{RepositoryId, SourceId};
+use okt_model::{ContentHash, RepositoryId, SourceId};
 use sqlx::PgConnection;
+
+use crate::facts::hash;
 
 use okt_pg::Result;
 
@@ -20,8 +22,8 @@ pub struct Readable {
 pub enum ReadingState {
     /// To be read, in no batch yet.
     Open,
-    /// To be read with those of the same batch.
-    Planned(i64),
+    /// To be read with those of the same batch, which were perhaps asked about already.
+    Planned { batch: i64, question: Option<ContentHash> },
     /// Nothing: it was read, another source's job reads it, or it is not a fact of its own (new, rejected, a duplicate).
     Settled,
 }
@@ -37,7 +39,7 @@ pub async fn list(
 ) -> Result<Vec<Readable>> {
     let rows = sqlx::query!(
         r#"SELECT f.no, f.text, f.status = 'stable' AS "stable!", r.reader AS "reader?", r.done AS "done?",
-                  r.batch AS "batch?", r.source_no = s.no AS "ours?"
+                  r.batch AS "batch?", r.question, r.source_no = s.no AS "ours?"
              FROM okt_repository.sources s
              JOIN okt_repository.fact_sources l ON l.repository_id = s.repository_id AND l.source_no = s.no
              JOIN okt_repository.facts f ON f.repository_id = l.repository_id AND f.no = l.fact_no
@@ -49,14 +51,35 @@ pub async fn list(
     );
     let rows = rows.fetch_all(conn).await?.into_iter().map(|row| {
         let same = row.reader == Some(reader);
+        let question = row.question.as_deref().map(hash).transpose()?;
         let state = match row.batch {
-            Some(batch) if same && row.ours == Some(true) => ReadingState::Planned(batch),
+            Some(batch) if same && row.ours == Some(true) => ReadingState::Planned { batch, question },
             _ if !same && row.stable => ReadingState::Open,
             _ => ReadingState::Settled,
         };
-        Readable { no: row.no, text: row.text, state, read_before: !same && row.done == Some(true) }
+        Ok(Readable { no: row.no, text: row.text, state, read_before: !same && row.done == Some(true) })
     });
-    Ok(rows.collect())
+    rows.collect()
+}
+
+/// These facts are asked about by these questions, in place of any before; returns how many facts.
+#[tracing::instrument(level = "debug", name = "db.concept_readings.note_questions", skip_all)]
+pub async fn note_questions(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    questions: &[(i64, ContentHash)],
+) -> Result<u64> {
+    let (facts, keys): (Vec<i64>, Vec<Vec<u8>>) =
+        questions.iter().map(|(fact, question)| (*fact, question.0.to_vec())).unzip();
+    let noted = sqlx::query!(
+        "UPDATE okt_repository.concept_readings r SET question = n.question
+           FROM unnest($2::bigint[], $3::bytea[]) AS n (fact_no, question)
+          WHERE r.repository_id = $1 AND r.fact_no = n.fact_no AND NOT r.done",
+        repository.uuid(),
+        &facts,
+        &keys,
+    );
+    Ok(noted.execute(conn).await?.rows_affected())
 }
 
 /// These are going to be read by the job of a source, each with its batch; returns those. What another source's job has taken
@@ -112,7 +135,7 @@ async fn write(
           ORDER BY n.fact_no
          ON CONFLICT (repository_id, fact_no)
          DO UPDATE SET reader = excluded.reader, source_no = excluded.source_no, done = excluded.done,
-                       batch = CASE WHEN excluded.done THEN r.batch ELSE excluded.batch END
+                       batch = CASE WHEN excluded.done THEN r.batch ELSE excluded.batch END, question = NULL
           WHERE r.reader <> excluded.reader OR (excluded.done AND NOT r.done)
          RETURNING fact_no",
         repository.uuid(),
@@ -124,6 +147,31 @@ async fn write(
         &there,
     );
     Ok(written.fetch_all(conn).await?)
+}
+
+/// How many facts of a source were read, by the job of whichever source, and how many concepts they are linked to.
+#[tracing::instrument(level = "debug", name = "db.concept_readings.count", skip_all, fields(source.id = %source))]
+pub async fn count(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+    reader: i64,
+) -> Result<(i64, i64)> {
+    let row = sqlx::query!(
+        r#"SELECT count(*) AS "facts!", coalesce(sum(n.links), 0)::bigint AS "links!"
+             FROM okt_repository.sources s
+             JOIN okt_repository.fact_sources l ON l.repository_id = s.repository_id AND l.source_no = s.no
+             JOIN okt_repository.concept_readings r
+               ON r.repository_id = l.repository_id AND r.fact_no = l.fact_no AND r.reader = $3 AND r.done
+            CROSS JOIN LATERAL (SELECT count(*) AS links FROM okt_repository.fact_concepts c
+                                 WHERE c.repository_id = $1 AND c.fact_no = l.fact_no) AS n
+            WHERE s.repository_id = $1 AND s.id = $2"#,
+        repository.uuid(),
+        source.uuid(),
+        reader,
+    );
+    let row = row.fetch_one(conn).await?;
+    Ok((row.facts, row.links))
 }
 
 /// The sources that make any of these facts, the first one of each, in the order of their numbers.

@@ -25,7 +25,7 @@ use okt_pg::Result;
 pub use facts::{
     MOST_FACTS_READ, SourcePlace, TimelinePlace, list_facts, list_shared_facts, list_sources, list_timeline,
 };
-pub use filing::{file, find, find_single};
+pub use filing::{Filed, file, find, find_single};
 pub(crate) use filing::{insert_words, rename_words};
 pub use linking::{NewLink, link, relink, unlink, unlink_found};
 pub use reading::{ConceptPlace, get, list, list_contexts, list_named, list_numbered};

@@ -247,21 +247,26 @@ pub async fn merge(
     recount(conn, repository, &[facts, into].concat()).await
 }
 
-/// Makes facts `stable` that have waited for longer than this to be compared.
+/// Makes facts `stable` that have waited for longer than this to be compared; returns them.
 #[tracing::instrument(level = "debug", name = "db.fact_merges.settle_old", skip_all)]
-pub async fn settle_old(conn: &mut PgConnection, repository: RepositoryId, age: Duration) -> Result<u64> {
-    let done = sqlx::query!(
+pub async fn settle_old(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    age: Duration,
+) -> Result<Vec<i64>> {
+    let done = sqlx::query_scalar!(
         "UPDATE okt_repository.facts f SET status = 'stable'
            FROM (SELECT no FROM okt_repository.facts
                   WHERE repository_id = $1 AND status = 'new'
                     AND created_at < clock_timestamp() - $2 * interval '1 second'
                   ORDER BY content_hash
                     FOR UPDATE) AS n
-          WHERE f.repository_id = $1 AND f.no = n.no",
+          WHERE f.repository_id = $1 AND f.no = n.no
+         RETURNING f.no",
         repository.uuid(),
         age.as_secs_f64(),
     );
-    Ok(done.execute(conn).await?.rows_affected())
+    Ok(done.fetch_all(conn).await?)
 }
 
 /// Makes facts `stable` that were compared and not merged.

@@ -402,6 +402,6 @@ impl TryFrom<Row> for Fact {
     }
 }
 
-fn hash(bytes: &[u8]) -> Result<ContentHash> {
+pub(crate) fn hash(bytes: &[u8]) -> Result<ContentHash> {
     Ok(ContentHash::try_from(bytes).map_err(Error::internal)?)
 }

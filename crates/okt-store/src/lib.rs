@@ -15,6 +15,8 @@ pub mod concept_graph;
 pub mod concept_merges;
 pub mod concept_readings;
 pub mod concept_relations;
+pub mod concept_twins;
+pub mod concept_vectors;
 pub mod concepts;
 pub mod contexts;
 pub mod counters;

@@ -16,13 +16,14 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 28] = [
+pub const TABLES: [Table; 29] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
     knowledge("concepts", "id"),
     knowledge("concept_aliases", "concept_no, alias_key"),
     knowledge("concept_merges", "no"),
+    knowledge("concept_verdicts", "one_no, other_no"),
     knowledge("concept_words", "word_key, concept_no"),
     knowledge("former_names", "context_no, name_key, concept_no"),
     knowledge("parted_concepts", "concept_no, other_no"),

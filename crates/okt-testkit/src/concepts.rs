@@ -12,7 +12,8 @@ pub async fn file_concept(
     context: &str,
 ) -> okt_pg::Result<ConceptId> {
     let filed = concepts::file(conn, repository, &[NewConcept::new(name, context)]).await?;
-    Ok(*filed.first().expect("one for each"))
+    filed.count(conn, repository).await?;
+    Ok(*filed.concepts.first().expect("one for each"))
 }
 
 /// Facts that speak of one concept, as a model says.

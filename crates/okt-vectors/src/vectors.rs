@@ -50,4 +50,9 @@ impl Vectors {
     pub fn space(&self, space: &EmbeddingSpace) -> Space {
         Space { name: format!("{}_{}", self.collection, space.no), dimensions: space.dimensions }
     }
+
+    /// Where those of concepts are: beside those of facts, and replaced with them.
+    pub fn concept_space(&self, space: &EmbeddingSpace) -> Space {
+        Space { name: format!("{}_{}_concepts", self.collection, space.no), dimensions: space.dimensions }
+    }
 }

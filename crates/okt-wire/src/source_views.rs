@@ -188,13 +188,13 @@ pub struct ConceptExtractionView {
     /// The `registry_hash` of the promptset that the model was given, or the hash of the built-in rules.
     #[schema(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b")]
     pub promptset_hash: String,
-    /// Facts that were read in that run. The other facts of the source had been read before, or are duplicates.
+    /// Facts of the source that were read, by this run or an earlier one. The others are duplicates, or failed.
     #[schema(example = 24)]
     pub facts: u32,
     /// Links from these facts to concepts.
     #[schema(example = 61)]
     pub links: u32,
-    /// What a model named and was not believed, counted by reason: `unknown_fact`, `no_fact`, `not_in_fact`, `alias`,
+    /// What a model named in this run and was not believed, counted by reason: `unknown_fact`, `no_fact`, `not_in_fact`, `alias`,
     /// `no_context`, `pronoun`, `date_or_number`, `generic`, `too_long`, `empty`, `too_many`, and `unmapped_context` where
     /// the repository skips contexts that it does not have.
     #[schema(example = json!({"not_in_fact": 2, "pronoun": 1}))]

@@ -28,6 +28,8 @@ const ALIAS_WORDS: usize = 4;
 struct Asked {
     facts: Vec<usize>,
     question: Question,
+    /// What an earlier run asked about them, if it was put otherwise.
+    earlier: Option<ContentHash>,
 }
 
 /// What came of a question; nothing where it was not asked because of what another one met.
@@ -59,13 +61,22 @@ impl<'w> Reading<'w> {
             .into_iter()
             .map(|facts| {
                 let question = concept_question(&work.promptset, &texts(work, &facts), &work.contexts);
-                Asked { facts, question }
+                let earlier = facts.first().and_then(|at| match work.facts[*at].state {
+                    ReadingState::Planned { question, .. } => question,
+                    ReadingState::Open | ReadingState::Settled => None,
+                });
+                Asked { facts, question, earlier }
             })
             .collect();
         let model = tools.ai().model(&work.model)?;
-        let keys: Vec<ContentHash> = asked.iter().map(|asked| asked.question.key(model.id())).collect();
+        let keys: Vec<ContentHash> = asked
+            .iter()
+            .flat_map(|asked| [Some(asked.question.key(model.id())), asked.earlier])
+            .flatten()
+            .collect();
         let billing = billing(ctx, Some(work.source.id));
         let answered = tools.ai().answered(&billing, &keys).await?;
+        note_questions(ctx, work, &asked, &model, &answered).await?;
         // Now that all that was paid is recorded.
         let budget = SubjectBudget::open(tools.ai(), &billing, work.source.max_cost_usd).await?;
         let repository_budget = Arc::new(RepositoryBudget::open(tools.ai(), ctx.repository()).await?);
@@ -112,7 +123,8 @@ impl<'w> Reading<'w> {
         let known: Vec<(&str, &str)> =
             known.iter().map(|(name, alias)| (name.as_str(), alias.as_str())).collect();
         let read = |answer: &str| read_concepts(answer, &texts, &self.work.contexts, &known);
-        let earlier = self.answered.get(&asked.question.key(self.model.id()));
+        let earlier = asked.earlier.and_then(|earlier| self.answered.get(&earlier));
+        let earlier = earlier.or_else(|| self.answered.get(&asked.question.key(self.model.id())));
         if let Some(Ok(named)) = earlier.map(|earlier| read(&earlier.answer)) {
             return Ok(named);
         }
@@ -161,13 +173,37 @@ impl Findings {
     }
 }
 
+/// Writes down what is going to be asked: contexts may change before the answers are used.
+async fn note_questions(
+    ctx: &JobContext,
+    work: &Work,
+    asked: &[Asked],
+    model: &Model,
+    answered: &HashMap<ContentHash, ModelAnswer>,
+) -> Result<(), JobError> {
+    let mut questions = Vec::new();
+    for asked in asked {
+        let question = asked.question.key(model.id());
+        let is_noted = asked.earlier.is_some_and(|noted| noted == question || answered.contains_key(&noted));
+        if !is_noted {
+            questions.extend(asked.facts.iter().map(|at| (work.facts[*at].no, question)));
+        }
+    }
+    if questions.is_empty() {
+        return Ok(());
+    }
+    let mut tx = ctx.checkpoint().await?;
+    concept_readings::note_questions(&mut tx, ctx.repository(), &questions).await?;
+    Ok(tx.commit().await?)
+}
+
 /// Which facts are asked about together. What an earlier run has decided stays.
 async fn plan(ctx: &JobContext, work: &Work, size: usize) -> Result<Vec<Vec<usize>>, JobError> {
     let mut batches: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
     let mut open = Vec::new();
     for (at, fact) in work.facts.iter().enumerate() {
         match fact.state {
-            ReadingState::Planned(batch) => batches.entry(batch).or_default().push(at),
+            ReadingState::Planned { batch, .. } => batches.entry(batch).or_default().push(at),
             ReadingState::Open => open.push(at),
             ReadingState::Settled => {}
         }

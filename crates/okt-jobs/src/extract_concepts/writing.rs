@@ -28,14 +28,13 @@ fn or_again(error: JobError) -> JobError {
 /// A concept by its name and context, both as they are compared.
 type Key = (String, String);
 
-/// Returns how many links there are; what has no place in the repository is counted.
+/// What has no place in the repository is counted.
 pub(super) async fn write(
     ctx: &JobContext,
     work: &Work,
     found: &[Finding],
     skipped: &mut BTreeMap<String, u32>,
-) -> Result<u32, JobError> {
-    let mut links = 0;
+) -> Result<(), JobError> {
     let mut left = found;
     while !left.is_empty() {
         // No question is cut in two.
@@ -44,22 +43,17 @@ pub(super) async fn write(
         let (batch, rest) = left.split_at(end);
         left = rest;
         let mut tx = ctx.checkpoint().await?;
-        let (linked, without) = write_batch(&mut tx, ctx, work, batch).await.map_err(or_again)?;
+        let without = write_batch(&mut tx, ctx, work, batch).await.map_err(or_again)?;
         tx.commit().await?;
-        links += linked;
         if without > 0 {
             *skipped.entry("unmapped_context".to_owned()).or_default() += without;
         }
     }
-    Ok(links)
+    Ok(())
 }
 
-async fn write_batch(
-    tx: &mut Tx,
-    ctx: &JobContext,
-    work: &Work,
-    found: &[Finding],
-) -> Result<(u32, u32), JobError> {
+/// Returns how many have no place in the repository.
+async fn write_batch(tx: &mut Tx, ctx: &JobContext, work: &Work, found: &[Finding]) -> Result<u32, JobError> {
     let repository = ctx.repository();
     let by = if work.model == concepts::MODEL { AliasBy::Builtin } else { AliasBy::Model };
     let mut places = Places::of(work);
@@ -80,7 +74,7 @@ async fn write_batch(
     }
     let (keys, new): (Vec<Key>, Vec<NewConcept>) = new.into_iter().unzip();
     let filed = file(tx, repository, &new).await?;
-    let ids: BTreeMap<Key, _> = keys.into_iter().zip(filed).collect();
+    let ids: BTreeMap<Key, _> = keys.into_iter().zip(filed.concepts.iter().copied()).collect();
     let (mut aliases, mut links) = (BTreeMap::new(), Vec::new());
     for (fact, key, one) in wanted {
         let concept = *ids.get(&key).ok_or_else(|| Error::internal("a concept was not filed"))?;
@@ -97,11 +91,11 @@ async fn write_batch(
     if !before.is_empty() {
         unlink_found(tx, repository, &before).await?;
     }
-    let count = u32::try_from(links.len()).unwrap_or(u32::MAX);
     link(tx, repository, &links).await?;
     let read: Vec<i64> = found.iter().map(|finding| of(finding).no).collect();
     concept_readings::finish(tx, repository, work.source.id, work.reader, &read).await?;
-    Ok((count, without))
+    filed.count(tx, repository).await?;
+    Ok(without)
 }
 
 /// Where concepts are filed.

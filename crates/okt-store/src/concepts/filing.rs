@@ -10,25 +10,47 @@ use super::{COUNTER, count};
 use crate::counters;
 use okt_pg::Result;
 
-/// The concepts of these names in their contexts, in this order; made where [`find`] finds none. In a context that is becoming
+/// Concepts that were filed.
+#[must_use = "the new ones are to be counted"]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filed {
+    /// In the order in which they were named.
+    pub concepts: Vec<ConceptId>,
+    /// How many of them are new.
+    made: i64,
+}
+
+impl Filed {
+    /// Counts the new ones. At the end of the transaction, as everybody does: until then nobody else counts concepts, and
+    /// whoever waits for that may hold concepts already.
+    pub async fn count(&self, conn: &mut PgConnection, repository: RepositoryId) -> Result<()> {
+        if self.made > 0 {
+            counters::add(conn, repository, COUNTER, self.made).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The concepts of these names in their contexts; made where [`find`] finds none. In a context that is becoming
 /// a part of another one, a new concept is that other one's.
 #[tracing::instrument(level = "debug", name = "db.concepts.file", skip_all)]
 pub async fn file(
     conn: &mut PgConnection,
     repository: RepositoryId,
     concepts: &[NewConcept],
-) -> Result<Vec<ConceptId>> {
+) -> Result<Filed> {
+    let mut made = 0;
     // Once more where somebody else made one of them, or a context began to merge, between two looks.
     for _ in 0..3 {
         let names: Vec<(&str, &str)> =
             concepts.iter().map(|new| (new.name.as_str(), new.context.as_str())).collect();
         let found = find(conn, repository, &names).await?;
-        if let Some(all) = found.iter().copied().collect() {
-            return Ok(all);
+        if let Some(concepts) = found.iter().copied().collect() {
+            return Ok(Filed { concepts, made });
         }
         let missing = concepts.iter().zip(&found).filter(|(_, found)| found.is_none());
         let missing: Vec<&NewConcept> = missing.map(|(new, _)| new).collect();
-        insert(conn, repository, &missing).await?;
+        made += insert(conn, repository, &missing).await?;
     }
     Err(Error::Overloaded("the context is being changed; try again in a moment").into())
 }
@@ -77,7 +99,8 @@ pub async fn find_single(
     Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.name_key, row.label)).collect())
 }
 
-async fn insert(conn: &mut PgConnection, repository: RepositoryId, concepts: &[&NewConcept]) -> Result<()> {
+/// Returns how many are new.
+async fn insert(conn: &mut PgConnection, repository: RepositoryId, concepts: &[&NewConcept]) -> Result<i64> {
     let labels: BTreeSet<&str> = concepts.iter().map(|new| new.context.as_str()).collect();
     let labels: Vec<String> = labels.into_iter().map(str::to_owned).collect();
     let numbers = sqlx::query!(
@@ -129,7 +152,7 @@ async fn insert(conn: &mut PgConnection, repository: RepositoryId, concepts: &[&
     );
     let made = made.fetch_all(&mut *conn).await?;
     if made.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     let mut counts: BTreeMap<i64, i64> = BTreeMap::new();
     for row in &made {
@@ -137,9 +160,9 @@ async fn insert(conn: &mut PgConnection, repository: RepositoryId, concepts: &[&
     }
     let counts: Vec<(i64, i64)> = counts.into_iter().collect();
     count(conn, repository, &counts).await?;
-    counters::add(conn, repository, COUNTER, i64::try_from(made.len()).map_err(Error::internal)?).await?;
     let names: Vec<(i64, String)> = made.into_iter().map(|row| (row.no, row.name_key)).collect();
-    insert_words(conn, repository, &names).await
+    insert_words(conn, repository, &names).await?;
+    i64::try_from(names.len()).map_err(|error| Error::internal(error).into())
 }
 
 /// Has concepts found by the words of their names, which are given as they are compared.

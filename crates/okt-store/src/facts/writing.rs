@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use okt_model::{ContentHash, Error, FactId, FactStatus, ImageId, NewFact, RepositoryId, SourceId};
+use okt_model::{
+    ContentHash, Error, ExtractConcepts, FactId, FactStatus, ImageId, JobId, NewFact, RepositoryId, SourceId,
+};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::hash;
-use crate::counters;
 use crate::fact_merges::{recount, remove_bare};
+use crate::outbox::{self, When};
+use crate::{concept_readings, counters};
 use okt_pg::Result;
 
 const COUNTER: &str = "facts";
@@ -232,23 +235,26 @@ async fn linked(
     Ok(rows.fetch_all(conn).await?.into_iter().collect())
 }
 
-/// Removes the links of a source to these facts. What its job was going to read of them is for others to read.
+/// Removes the links of a source to these facts. What its job was going to read of them, the jobs of others read.
 async fn let_go(conn: &mut PgConnection, repository: RepositoryId, source: i64, facts: &[i64]) -> Result<()> {
     if facts.is_empty() {
         return Ok(());
     }
-    sqlx::query!(
-        "WITH unread AS (
-             DELETE FROM okt_repository.concept_readings
-              WHERE repository_id = $1 AND source_no = $2 AND fact_no = ANY ($3) AND NOT done)
-         DELETE FROM okt_repository.fact_sources
-          WHERE repository_id = $1 AND source_no = $2 AND fact_no = ANY ($3)",
+    let unread = sqlx::query_scalar!(
+        "WITH links AS (
+             DELETE FROM okt_repository.fact_sources
+              WHERE repository_id = $1 AND source_no = $2 AND fact_no = ANY ($3))
+         DELETE FROM okt_repository.concept_readings
+          WHERE repository_id = $1 AND source_no = $2 AND fact_no = ANY ($3) AND NOT done
+         RETURNING fact_no",
         repository.uuid(),
         source,
         facts,
-    )
-    .execute(conn)
-    .await?;
+    );
+    let unread = unread.fetch_all(&mut *conn).await?;
+    for source in concept_readings::list_sources(conn, repository, &unread).await? {
+        outbox::push(conn, repository, JobId::mint(), &ExtractConcepts { source }, When::default()).await?;
+    }
     Ok(())
 }
 

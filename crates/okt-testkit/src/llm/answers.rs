@@ -95,14 +95,19 @@ impl Question {
 }
 
 impl Question {
-    /// `[1]`, and the two statements on the lines after it.
+    /// `[1]`, and the two statements or concepts on lines after it.
     fn pairs(&self) -> Vec<(u64, &str, &str)> {
-        let lines: Vec<&str> = self.user.lines().collect();
-        let pairs = lines.windows(3).filter_map(|lines| {
-            let number = lines[0].strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
-            Some((number, lines[1].strip_prefix("A: ")?, lines[2].strip_prefix("B: ")?))
-        });
-        pairs.collect()
+        let (mut pairs, mut number, mut one) = (Vec::new(), None, None);
+        for line in self.user.lines() {
+            if let Some(next) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+                (number, one) = (next.parse().ok(), None);
+            } else if let Some(a) = line.strip_prefix("A: ") {
+                one = Some(a);
+            } else if let (Some(number), Some(a), Some(b)) = (number, one, line.strip_prefix("B: ")) {
+                pairs.push((number, a, b));
+            }
+        }
+        pairs
     }
 }
 

@@ -5,7 +5,9 @@ mod extraction;
 mod faults;
 mod graph;
 mod lists;
+mod refinement;
 mod relations;
+mod vectors;
 
 use std::collections::BTreeSet;
 

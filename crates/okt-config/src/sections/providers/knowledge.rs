@@ -94,12 +94,13 @@ pub struct Summarization {
 pub struct Refinement {
     /// Whether it is enabled.
     pub enabled: bool,
-    /// Id of a model in `providers.ai.models`; empty turns the stage off.
+    /// Id of a model in `providers.ai.models` that judges concepts which may be one thing. Empty: only certain spellings and
+    /// abbreviations are merged.
     pub model: String,
     /// Concepts in one job.
     #[schemars(range(min = 1))]
     pub max_candidates_per_run: u32,
-    /// Concepts with fewer facts than this may be dropped.
+    /// With refinement on, lists leave out concepts with fewer facts, unless asked for. Nothing is deleted.
     pub prune_threshold: u32,
     /// Maximum output tokens per call.
     #[schemars(range(min = 1))]

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use http::Method;
-use okt_model::CONCEPT_MODEL;
+use okt_model::{CONCEPT_MODEL, ExtractConcepts};
+use okt_store::outbox::When;
 use okt_testkit::app::{MODEL, TestApp};
 use okt_testkit::jobs;
-use okt_testkit::llm::Behaviour;
+use okt_testkit::llm::{Behaviour, Latency};
 use okt_testkit::wait::eventually;
 use serde_json::{Value, json};
 
@@ -99,7 +100,7 @@ async fn with_a_model_every_fact_is_read_once_and_paid_once() {
     app.until(&id, |now| now["processed_at"] != before).await;
     let twin = app.add_text("twin.txt", &format!("{} ", essay(1, 45))).await;
     let twin = read_for_concepts(&app, &twin).await;
-    assert_eq!(twin["extraction"]["concepts"]["facts"], 0, "{twin:#}");
+    assert_eq!(twin["extraction"]["concepts"]["facts"], 45, "{twin:#}");
     let asked = app.models.await_stats(|stats| stats.in_flight == 0).await.good;
     assert!(asked.values().all(|times| times.len() == 1), "nothing was asked twice");
 }
@@ -192,6 +193,71 @@ async fn another_reader_replaces_what_was_found_before() {
         !now.is_empty() && !now.iter().any(|(name, context)| name == "keepers" && context == "Person"),
         "{now:?}"
     );
+}
+
+/// Two that would ask the same questions ask one after the other.
+#[tokio::test]
+async fn two_jobs_of_one_source_do_not_pay_for_the_same() {
+    let mut app = TestApp::builder().models(Behaviour::default(), PRICE).concepts(MODEL).start().await;
+    let config = app.service.api.app.config().clone();
+    let before = jobs::worker(&config, jobs::kinds(&config).await, Vec::new(), |settings| {
+        settings.slots.remove("extract_concepts");
+    });
+    let before = before.await;
+    let id = app.add_text("essay.txt", &essay(9, 25)).await;
+    app.until(&id, |seen| seen["status"] == "processed").await;
+    before.stop().await;
+    let twin = ExtractConcepts { source: id.parse().unwrap() };
+    jobs::push(app.service.api.app.databases(), app.repository, &twin, When::default()).await;
+    app.models.behave(Behaviour { latency: Latency::Fixed(700), ..Behaviour::default() });
+    app.work().await;
+    eventually(Duration::from_secs(60), "both have ended", async || {
+        let ended = count(
+            &app,
+            "SELECT count(*) FROM okt_tasks.jobs WHERE kind = 'extract_concepts' AND state = 'completed'",
+        );
+        let ended = ended.await;
+        if ended == 2 { Ok(()) } else { Err(ended) }
+    })
+    .await;
+    let asked = app.models.await_stats(|stats| stats.in_flight == 0).await.good;
+    assert!(asked.values().all(|times| times.len() == 1), "{asked:?}");
+    assert_eq!(app.source(&id).await["extraction"]["concepts"]["links"], 75);
+}
+
+/// The contexts are a part of the question, and another context makes another question.
+#[tokio::test]
+async fn what_was_answered_is_not_asked_again_because_a_context_came() {
+    let app = with_model(Behaviour::default()).await;
+    // Whoever files a concept waits for who holds its context.
+    let mut conn = app.connect().await;
+    sqlx::raw_sql("BEGIN; SELECT FROM okt_repository.contexts FOR UPDATE").execute(&mut conn).await.unwrap();
+    let id = app.add_text("essay.txt", &essay(10, 25)).await;
+    eventually(Duration::from_secs(60), "all is answered, and not written", async || {
+        let waiting = app
+            .count(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+            )
+            .await;
+        if waiting > 0 { Ok(()) } else { Err(waiting) }
+    })
+    .await;
+    sqlx::raw_sql(
+        "INSERT INTO okt_repository.contexts (repository_id, label, description)
+         SELECT repository_id, 'Pollinator', '' FROM okt_repository.contexts LIMIT 1;
+         SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock';
+         COMMIT",
+    )
+    .execute(&mut conn)
+    .await
+    .unwrap();
+    let seen = read_for_concepts(&app, &id).await;
+    assert_eq!(seen["extraction"]["concepts"]["links"], 75, "{seen:#}");
+    let usage = app.read("/ai/usage?group_by=operation").await;
+    let rows = usage["data"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["key"] == "concept_extraction").expect("it is in the books");
+    assert_eq!(row["calls"], 3, "{usage:#}");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use okt_model::{AliasBy, FoundBy};
+use okt_model::{AliasBy, ConceptMergedBy, FoundBy, NewConcept, NewConceptMerge};
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concepts::{self, NewLink};
 use okt_store::curation;
@@ -78,4 +78,39 @@ async fn a_machine_that_writes_at_the_same_time_does_not_get_past_a_person() {
     assert!(person.await.unwrap().is_some());
     let links = repository.numbers("SELECT count(*) FROM okt_repository.fact_concepts").await;
     assert_eq!(links, [0]);
+}
+
+/// Both count concepts; whoever counts holds that until the end, and must not wait for anything else then.
+#[tokio::test]
+async fn a_machine_that_files_and_a_person_who_merges_do_not_wait_for_each_other() {
+    let mut repository = Repository::empty().await;
+    repository.say(&["Bees sting.".to_owned(), "Wasps sting.".to_owned()]).await;
+    repository.find("Bee", "Animal", "Bees sting.", None);
+    repository.find("Wasp", "Animal", "Wasps sting.", None);
+    repository.run_machine().await;
+    let (bee, wasp) = (repository.concept("Bee", "Animal").await, repository.concept("Wasp", "Animal").await);
+    let mut machine = repository.begin().await;
+    let new = [NewConcept::new("Sting", "Concept")];
+    let filed = concepts::file(&mut machine, repository.id, &new).await.unwrap();
+
+    let by = ConceptMergedBy::Rule;
+    let merge = NewConceptMerge { concept: wasp, into: bee, by, job: None, person: None, reason: None };
+    let (databases, repository_id) = (repository.databases.clone(), repository.id);
+    let person = tokio::spawn(async move {
+        let mut tx = databases.begin("default", repository_id).await.unwrap();
+        let step = curation::merge(&mut tx, repository_id, &merge).await.unwrap();
+        tx.commit().await.unwrap();
+        step
+    });
+    // Long enough for the person to hold the concepts.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let alias = NewAlias { concept: bee, text: "Apis".to_owned(), by: AliasBy::Model };
+    concept_aliases::insert(&mut machine, repository.id, &[alias]).await.unwrap();
+    filed.count(&mut machine, repository.id).await.unwrap();
+    machine.commit().await.unwrap();
+    assert!(person.await.unwrap().is_some());
+    assert_eq!(
+        repository.numbers("SELECT value FROM okt_repository.counters WHERE name = 'concepts'").await,
+        [2]
+    );
 }

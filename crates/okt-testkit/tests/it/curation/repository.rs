@@ -135,7 +135,7 @@ impl Repository {
             let filed = concepts::file(&mut tx, self.id, &named).await.unwrap();
             let mut links = Vec::new();
             let mut aliases = Vec::new();
-            for (found, concept) in batch.iter().zip(filed) {
+            for (found, concept) in batch.iter().zip(filed.concepts.iter().copied()) {
                 let fact = self.fact(&found.text).await;
                 links.extend(fact.map(|(fact, _)| NewLink { concept, fact, found_by: FoundBy::Name }));
                 aliases.extend(found.alias.clone().map(|text| NewAlias {
@@ -146,6 +146,7 @@ impl Repository {
             }
             new.0 += concepts::link(&mut tx, self.id, &links).await.unwrap();
             new.1 += concept_aliases::insert(&mut tx, self.id, &aliases).await.unwrap();
+            filed.count(&mut tx, self.id).await.unwrap();
             tx.commit().await.unwrap();
         }
         new

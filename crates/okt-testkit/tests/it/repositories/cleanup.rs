@@ -10,7 +10,8 @@ use okt_queue::jobs;
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::outbox::{self, When};
 use okt_store::{
-    Blobs, Connection, concept_merges, concept_relations, concepts, contexts, counters, curation, facts,
+    Blobs, Connection, concept_merges, concept_relations, concept_twins, concept_vectors, concepts, contexts,
+    counters, curation, facts,
 };
 use okt_testkit::accounts::{api_key_in, count, sql};
 use okt_testkit::concepts::{file_concept, link_facts};
@@ -71,6 +72,8 @@ async fn furnish_concepts(conn: &mut Connection, id: Uuid, fact: i64) {
         reason: None,
     };
     concept_merges::insert(conn, id.into(), &merge).await.unwrap();
+    let pair = concept_vectors::list(conn, id.into(), 0, 2).await.unwrap();
+    concept_twins::insert_verdicts(conn, id.into(), &[((pair[0], pair[1]), "unsure")], 1).await.unwrap();
     curate(conn, id, made[0]).await;
     concept_relations::fold(conn, id.into(), 100).await.unwrap();
     // More than are removed at once.

@@ -2,12 +2,15 @@
 
 use okt_model::{
     AliasBy, ConceptExtraction, ConceptFilter, ConceptId, ConceptMergedBy, Cost, FactFilter, FoundBy, JobId,
-    NewConcept, NewConceptMerge, RelationBands, RepositoryId, UserId,
+    NewConcept, NewConceptMerge, RelationBands, RepositoryId, UserId, content_hash,
 };
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concept_relations::{self, Folded, Recomputed};
 use okt_store::concepts::{self, ConceptPlace, NewLink};
-use okt_store::{Connection, concept_graph, concept_merges, concept_readings, facts, source_extractions};
+use okt_store::{
+    Connection, concept_graph, concept_merges, concept_readings, concept_twins, concept_vectors, facts,
+    source_extractions,
+};
 use okt_testkit::concepts::{file_concept, link_facts};
 
 use crate::repositories::isolation::Call;
@@ -100,6 +103,14 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(!concept_readings::plan(conn, repository, theirs.source, 7, &batch).await?.is_empty())
         })
     }),
+    ("concept_readings::note_questions", |conn, repository, theirs| {
+        Box::pin(async move {
+            let batch = [(theirs.fact_no, theirs.fact_no)];
+            concept_readings::plan(conn, repository, theirs.source, 7, &batch).await?;
+            let question = [(theirs.fact_no, content_hash("what?"))];
+            Ok(concept_readings::note_questions(conn, repository, &question).await? > 0)
+        })
+    }),
     ("concept_readings::finish", |conn, repository, theirs| {
         Box::pin(async move {
             let read =
@@ -107,10 +118,91 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(!read.is_empty())
         })
     }),
+    ("concept_readings::count", |conn, repository, theirs| {
+        Box::pin(async move {
+            concept_readings::finish(conn, repository, theirs.source, 7, &[theirs.fact_no]).await?;
+            Ok(concept_readings::count(conn, repository, theirs.source, 7).await?.0 > 0)
+        })
+    }),
     ("concept_readings::list_sources", |conn, repository, theirs| {
         Box::pin(async move {
             let found = concept_readings::list_sources(conn, repository, &[theirs.fact_no]).await?;
             Ok(!found.is_empty())
+        })
+    }),
+    ("concept_vectors::list_of_source", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!concept_vectors::list_of_source(conn, repository, theirs.source).await?.is_empty())
+        })
+    }),
+    ("concept_vectors::list_of", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!concept_vectors::list_of(conn, repository, &[theirs.concepts.id]).await?.is_empty())
+        })
+    }),
+    ("concept_vectors::list", |conn, repository, _| {
+        Box::pin(async move { Ok(!concept_vectors::list(conn, repository, 0, 10).await?.is_empty()) })
+    }),
+    ("concept_vectors::is_any_missing", |conn, repository, _| {
+        Box::pin(async move { concept_vectors::is_any_missing(conn, repository, 1).await })
+    }),
+    ("concept_vectors::describe", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!concept_vectors::describe(conn, repository, &[theirs.concepts.no]).await?.is_empty())
+        })
+    }),
+    ("concept_vectors::mark", |conn, repository, theirs| {
+        Box::pin(async move {
+            let vector = [(theirs.concepts.no, theirs.concepts.id.uuid())];
+            Ok(concept_vectors::mark(conn, repository, &vector, 1).await? > 0)
+        })
+    }),
+    ("concept_vectors::unmark", |conn, repository, theirs| {
+        Box::pin(
+            async move { Ok(concept_vectors::unmark(conn, repository, &[theirs.concepts.no]).await? > 0) },
+        )
+    }),
+    ("concept_vectors::list_marked", |conn, repository, theirs| {
+        Box::pin(async move {
+            let vector = [(theirs.concepts.no, theirs.concepts.id.uuid())];
+            concept_vectors::mark(conn, repository, &vector, 1).await?;
+            Ok(!concept_vectors::list_marked(conn, repository, 1, 0, 10).await?.is_empty())
+        })
+    }),
+    ("concept_vectors::find", |conn, repository, theirs| {
+        Box::pin(async move {
+            let vector = theirs.concepts.id.uuid();
+            concept_vectors::mark(conn, repository, &[(theirs.concepts.no, vector)], 1).await?;
+            Ok(!concept_vectors::find(conn, repository, &[vector]).await?.is_empty())
+        })
+    }),
+    ("concept_twins::list_unrefined", |conn, repository, _| {
+        Box::pin(async move { Ok(!concept_twins::list_unrefined(conn, repository, 10).await?.is_empty()) })
+    }),
+    ("concept_twins::mark_refined", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(concept_twins::mark_refined(conn, repository, &[theirs.concepts.no]).await? > 0)
+        })
+    }),
+    ("concept_twins::list_namesakes", |conn, repository, _| {
+        Box::pin(async move {
+            let names = [(0, "varroosis".to_owned())];
+            Ok(!concept_twins::list_namesakes(conn, repository, &names).await?.is_empty())
+        })
+    }),
+    ("concept_twins::insert_verdicts", |conn, repository, theirs| {
+        Box::pin(async move {
+            let Concepts { no, other_no, .. } = theirs.concepts;
+            let verdict = [((no.min(other_no), no.max(other_no)), "unsure")];
+            Ok(concept_twins::insert_verdicts(conn, repository, &verdict, 1).await? > 0)
+        })
+    }),
+    ("concept_twins::list_judged", |conn, repository, theirs| {
+        Box::pin(async move {
+            let Concepts { no, other_no, .. } = theirs.concepts;
+            let pair = (no.min(other_no), no.max(other_no));
+            concept_twins::insert_verdicts(conn, repository, &[(pair, "unsure")], 1).await?;
+            Ok(!concept_twins::list_judged(conn, repository, &[pair], 1).await?.is_empty())
         })
     }),
     ("source_extractions::note_concepts", |conn, repository, theirs| {

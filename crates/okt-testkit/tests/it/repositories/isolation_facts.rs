@@ -201,7 +201,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         Box::pin(async move {
             // Only whose own it is has any that are new.
             let _ = theirs.fact;
-            Ok(fact_merges::settle_old(conn, repository, std::time::Duration::ZERO).await? > 0)
+            Ok(!fact_merges::settle_old(conn, repository, std::time::Duration::ZERO).await?.is_empty())
         })
     }),
     ("fact_merges::list_canonical", |conn, repository, theirs| {

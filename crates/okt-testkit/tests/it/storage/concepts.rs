@@ -5,13 +5,14 @@ use okt_model::{
     NewConceptMerge, RelationBands, RepositoryId, Strength,
 };
 use okt_store::concept_aliases::{self, NewAlias};
+use okt_store::concept_readings::{self, ReadingState};
 use okt_store::concept_relations::{self, Folded};
 use okt_store::concepts::{self, ConceptPlace, NewLink};
 use okt_store::contexts::{self, NewContext};
 use okt_store::{Connection, Databases, Purpose, concept_merges, facts};
 use okt_testkit::concepts::{file_concept, link_facts};
 use okt_testkit::db::TestDatabase;
-use okt_testkit::facts::{insert_source, new_fact, replace_facts};
+use okt_testkit::facts::{forget_source, insert_source, new_fact, replace_facts};
 
 pub(crate) struct Fixture {
     pub(crate) database: TestDatabase,
@@ -100,6 +101,8 @@ async fn a_concept_is_found_by_its_name_then_by_an_alias_and_else_made() {
     let new = [("dna", "Concept"), ("RNA", "Concept"), ("rna", "concept"), ("RNA", "Animal")]
         .map(|(name, context)| NewConcept::new(name, context));
     let filed = concepts::file(&mut tx, repository, &new).await.unwrap();
+    filed.count(&mut tx, repository).await.unwrap();
+    let filed = filed.concepts;
     assert_eq!((filed[0], filed[1]), (dna, filed[2]));
     assert_ne!(filed[1], filed[3]);
     let rna = concepts::get(&mut tx, repository, filed[1]).await.unwrap().unwrap();
@@ -402,4 +405,35 @@ async fn relations_are_in_bands_and_facts_of_a_concept_are_there_once() {
     }
     fixture.fold(&mut tx).await;
     assert_eq!(concepts::get(&mut tx, repository, six).await.unwrap().unwrap().fact_count, 9);
+}
+
+/// What the job of a source was going to read is read by that of another source that says it, too.
+#[tokio::test]
+async fn when_a_source_goes_others_read_what_it_was_going_to() {
+    let fixture = Fixture::open().await;
+    let (databases, repository) = (&fixture.databases, fixture.repository);
+    let (first, second) =
+        (insert_source(databases, repository).await, insert_source(databases, repository).await);
+    let both = [new_fact("Bees sting.")];
+    replace_facts(databases, repository, first, &both, FactStatus::Stable).await;
+    replace_facts(databases, repository, second, &both, FactStatus::Stable).await;
+    let mut tx = fixture.begin().await;
+    let fact = concept_readings::list(&mut tx, repository, second, 7).await.unwrap()[0].no;
+    concept_readings::plan(&mut tx, repository, first, 7, &[(fact, fact)]).await.unwrap();
+    let others = concept_readings::list(&mut tx, repository, second, 7).await.unwrap();
+    assert_eq!(others[0].state, ReadingState::Settled, "the first one reads it");
+    tx.commit().await.unwrap();
+
+    forget_source(databases, repository, first).await;
+    let mut tx = fixture.begin().await;
+    let others = concept_readings::list(&mut tx, repository, second, 7).await.unwrap();
+    assert_eq!(others[0].state, ReadingState::Open);
+    tx.commit().await.unwrap();
+    let asked: Vec<String> = sqlx::query_scalar(
+        "SELECT payload::jsonb ->> 'source' FROM okt_repository.outbox WHERE kind = 'extract_concepts'",
+    )
+    .fetch_all(&mut fixture.database.connect().await)
+    .await
+    .unwrap();
+    assert_eq!(asked, [second.to_string()]);
 }

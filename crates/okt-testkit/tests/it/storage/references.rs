@@ -11,7 +11,10 @@ use okt_store::contexts::{self, NewContext};
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::{self, Merge};
 use okt_store::write_fence::{self, Closed};
-use okt_store::{Databases, Purpose, concept_merges, concept_readings, curation, moves, sources};
+use okt_store::{
+    Databases, Purpose, concept_merges, concept_readings, concept_twins, concept_vectors, curation, moves,
+    sources,
+};
 use okt_testkit::concepts::{file_concept, link_facts};
 use okt_testkit::db::TestDatabase;
 use okt_testkit::facts::{insert_source, new_fact, replace_facts};
@@ -27,6 +30,8 @@ const REFERENCES: [(&str, &str, &str, &str); 33] = [
     ("concept_readings", "source_no", "sources", "no"),
     ("concept_relations", "concept_no", "concepts", "no"),
     ("concept_relations", "other_no", "concepts", "no"),
+    ("concept_verdicts", "one_no", "concepts", "no"),
+    ("concept_verdicts", "other_no", "concepts", "no"),
     ("concept_words", "concept_no", "concepts", "no"),
     ("concepts", "context_no", "contexts", "no"),
     ("concepts", "merged_into", "concepts", "no"),
@@ -242,6 +247,9 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
         reason: None,
     };
     concept_merges::insert(&mut tx, repository, &merge).await.unwrap().unwrap();
+    let pair = concept_vectors::list(&mut tx, repository, 0, 2).await.unwrap();
+    let verdict = [((pair[0], pair[1]), "unsure")];
+    concept_twins::insert_verdicts(&mut tx, repository, &verdict, 1).await.unwrap();
     // One fact that waits to be read for concepts, and one that was.
     let batch = [(number("f1"), number("f1"))];
     concept_readings::plan(&mut tx, repository, made[0], 1, &batch).await.unwrap();

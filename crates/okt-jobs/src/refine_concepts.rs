@@ -1,0 +1,410 @@
+//! Finds concepts that are one thing under two names, and merges them. Reads the concepts of a repository that nobody has
+//! compared yet, a few in each run, and leaves them compared.
+//!
+//! What may be the same is found by spelling, by aliases and by vectors, within a context, or where one of the two contexts is
+//! the catch-all. Certain spellings and abbreviations are merged at once. Of the others a model is asked, if one is configured;
+//! merging two things is worse than keeping one twice, so whatever is missing or unclear keeps both. What a person parted is not
+//! merged again, and every merge can be undone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use okt_ai::{Asker, Billing, RepositoryBudget, SubjectBudget, Unanswered};
+use okt_extract::concepts::twins::{
+    Shown, TwinVerdict, is_abbreviation, is_same_spelling, read_twins, spellings, twin_question,
+};
+use okt_extract::{Promptset, concepts};
+use okt_model::{
+    CATCH_ALL_CONTEXT, ConceptId, ConceptMergedBy, Cost, EmbedConcepts, Error, NewConceptMerge, Operation,
+    Progress, RefineConcepts, RefreshConceptRelations, Result, Subject, SubjectKind, name_key,
+};
+use okt_providers::ai::Model;
+use okt_queue::{Finished, JobCommit, JobContext, JobError};
+use okt_store::concept_vectors::{self, DescribedConcept};
+use okt_store::outbox::When;
+use okt_store::{concept_merges, concept_twins, curation, promptsets, repository_settings};
+use okt_vectors::Tenant;
+use uuid::Uuid;
+
+use crate::Tools;
+use crate::asking::{Patience, RUNS, Stopped};
+use crate::embed_facts::{current, or_wait};
+
+/// Concepts that one is compared with by a model, at most.
+const MOST_OTHERS: usize = 6;
+/// The nearest by their vectors, at most, and the least cosine.
+const NEAREST: u32 = 5;
+const NEAR: f32 = 0.75;
+
+/// Asks for concepts to be compared, where the repository has that done.
+pub(crate) async fn push(tx: &mut JobCommit, ctx: &JobContext, tools: &Tools) -> Result<(), JobError> {
+    if is_on(ctx, tools).await? {
+        tx.push(&RefineConcepts {}, When::default()).await?;
+    }
+    Ok(())
+}
+
+async fn is_on(ctx: &JobContext, tools: &Tools) -> Result<bool, JobError> {
+    let mut conn = ctx.databases().acquire_system().await?;
+    let settings = repository_settings::find(&mut conn, ctx.repository()).await?.unwrap_or_default();
+    Ok(settings.stages.refinement.unwrap_or(tools.config().providers.refinement.enabled))
+}
+
+/// Two concepts by their numbers, the smaller one first.
+type Pair = (i64, i64);
+
+/// What became of pairs.
+#[derive(Default)]
+struct Found {
+    /// Who says so, and why.
+    merges: BTreeMap<Pair, (ConceptMergedBy, String)>,
+    verdicts: Vec<(Pair, &'static str)>,
+    /// Concepts without a usable answer.
+    failed: u64,
+}
+
+pub(crate) async fn run(_: RefineConcepts, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
+    if !is_on(&ctx, &tools).await? {
+        return ctx.begin().await?.commit(None).await;
+    }
+    // Two would ask about the same pairs.
+    ctx.one_at_a_time().await?;
+    let limit = i64::from(tools.config().providers.refinement.max_candidates_per_run);
+    let mut tx = ctx.checkpoint().await?;
+    let numbers = concept_twins::list_unrefined(&mut tx, ctx.repository(), limit + 1).await?;
+    tx.commit().await?;
+    let more = i64::try_from(numbers.len()).unwrap_or(i64::MAX) > limit;
+    let numbers = &numbers[..numbers.len().min(usize::try_from(limit).unwrap_or(usize::MAX))];
+    let work = Work::read(&ctx, &tools, numbers).await?;
+    let mut found = work.by_rule();
+    if let Some(judge) = &work.judge {
+        judge.ask(&ctx, &tools, &work, &mut found).await?;
+    }
+    let mut tx = ctx.begin().await?;
+    let merged = write(&mut tx, &ctx, &work, &found).await?;
+    concept_twins::mark_refined(&mut tx, ctx.repository(), numbers).await?;
+    if !merged.is_empty() {
+        tx.push(&RefreshConceptRelations {}, When::default()).await?;
+        if tools.vectors().is_some() {
+            let concepts = merged.iter().copied().collect();
+            tx.push(&EmbedConcepts { source: None, concepts }, When::default()).await?;
+        }
+    }
+    if more {
+        tx.push(&RefineConcepts {}, When::default()).await?;
+    }
+    let output = serde_json::json!({
+        "concepts": numbers.len(), "merged": found.merges.len(), "judged": found.verdicts.len(), "failed": found.failed,
+    });
+    tx.commit(Some(output)).await
+}
+
+/// Merges, each from the concept with fewer facts into the other; returns what took others in.
+async fn write(
+    tx: &mut JobCommit,
+    ctx: &JobContext,
+    work: &Work,
+    found: &Found,
+) -> Result<BTreeSet<ConceptId>, JobError> {
+    let mut took_in = BTreeSet::new();
+    for (pair, (by, reason)) in &found.merges {
+        let (Some(one), Some(other)) = (work.known.get(&pair.0), work.known.get(&pair.1)) else { continue };
+        let (concept, into) = if work.is_better(one, other) { (other, one) } else { (one, other) };
+        let merge = NewConceptMerge {
+            concept: concept.id,
+            into: into.id,
+            by: *by,
+            job: Some(ctx.id()),
+            person: None,
+            reason: Some(reason.clone()),
+        };
+        // What is missing now was merged or taken away meanwhile, or a person has parted the two.
+        match curation::merge(tx, ctx.repository(), &merge).await {
+            Ok(Some(_)) => drop(took_in.insert(into.id)),
+            Ok(None) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if let Some(judge) = &work.judge {
+        concept_twins::insert_verdicts(tx, ctx.repository(), &found.verdicts, judge.id).await?;
+    }
+    Ok(took_in)
+}
+
+/// Concepts to compare, those that they may be the same as, and who decides what no rule does.
+struct Work {
+    known: BTreeMap<i64, DescribedConcept>,
+    /// Pairs that may be one thing, and that nobody has parted or judged.
+    pairs: BTreeSet<Pair>,
+    judge: Option<Judge>,
+}
+
+impl Work {
+    async fn read(ctx: &JobContext, tools: &Tools, numbers: &[i64]) -> Result<Self, JobError> {
+        let repository = ctx.repository();
+        let judge = Judge::new(ctx, tools).await?;
+        let mut tx = ctx.checkpoint().await?;
+        let described = concept_vectors::describe(&mut tx, repository, numbers).await?;
+        let mut names = BTreeSet::new();
+        for concept in &described {
+            let mut all = spellings(&name_key(&concept.name));
+            all.extend(concept.aliases.iter().map(|alias| name_key(alias)));
+            names.extend(all.into_iter().map(|name| (concept.no, name)));
+        }
+        let names: Vec<(i64, String)> = names.into_iter().collect();
+        let mut pairs = concept_twins::list_namesakes(&mut tx, repository, &names).await?;
+        tx.commit().await?;
+        if judge.is_some() {
+            pairs.extend(near(ctx, tools, &described).await?);
+        }
+        let mut tx = ctx.checkpoint().await?;
+        let others: BTreeSet<i64> = pairs.iter().map(|(_, other)| *other).collect();
+        let others: Vec<i64> = others.into_iter().filter(|no| !numbers.contains(no)).collect();
+        let others = concept_vectors::describe(&mut tx, repository, &others).await?;
+        let known: BTreeMap<i64, DescribedConcept> =
+            described.into_iter().chain(others).map(|concept| (concept.no, concept)).collect();
+        let mut work = Self { known, pairs: BTreeSet::new(), judge };
+        let open: BTreeSet<Pair> =
+            pairs.into_iter().map(|(one, other)| (one.min(other), one.max(other))).collect();
+        let open: Vec<Pair> = open.into_iter().filter(|pair| work.may_be_one(*pair)).collect();
+        let parted = concept_merges::parted(&mut tx, repository, &open).await?;
+        work.pairs = open.into_iter().filter(|pair| !parted.contains(pair)).collect();
+        if let Some(judge) = &work.judge {
+            let all: Vec<Pair> = work.pairs.iter().copied().collect();
+            for judged in concept_twins::list_judged(&mut tx, repository, &all, judge.id).await? {
+                work.pairs.remove(&judged);
+            }
+        }
+        tx.commit().await?;
+        Ok(work)
+    }
+
+    /// Whether both are in one context, or one of them in the catch-all.
+    fn may_be_one(&self, (one, other): Pair) -> bool {
+        let (Some(one), Some(other)) = (self.known.get(&one), self.known.get(&other)) else { return false };
+        one.context == other.context || is_catch_all(one) || is_catch_all(other)
+    }
+
+    /// What is certain without asking anybody.
+    fn by_rule(&self) -> Found {
+        let mut found = Found::default();
+        for pair in &self.pairs {
+            let (one, other) = (&self.known[&pair.0], &self.known[&pair.1]);
+            if let Some(reason) = certain(one, other) {
+                found.merges.insert(*pair, (ConceptMergedBy::Rule, reason.to_owned()));
+            }
+        }
+        // A name in the catch-all that several other concepts have may be any of them.
+        let in_catch_all: Vec<(Pair, i64)> = found
+            .merges
+            .keys()
+            .filter_map(|pair| {
+                let (one, other) = (&self.known[&pair.0], &self.known[&pair.1]);
+                (one.context != other.context)
+                    .then_some((*pair, if is_catch_all(one) { one.no } else { other.no }))
+            })
+            .collect();
+        for (pair, caught) in &in_catch_all {
+            if in_catch_all.iter().filter(|(_, other)| other == caught).count() > 1 {
+                found.merges.remove(pair);
+            }
+        }
+        found
+    }
+
+    /// Which of two that are one thing stays: one that somebody has said the class of, the one with more facts, the older one.
+    fn is_better(&self, one: &DescribedConcept, other: &DescribedConcept) -> bool {
+        let rank = |concept: &DescribedConcept| {
+            (!is_catch_all(concept), concept.fact_count, std::cmp::Reverse(concept.no))
+        };
+        rank(one) > rank(other)
+    }
+}
+
+fn is_catch_all(concept: &DescribedConcept) -> bool {
+    concept.context.eq_ignore_ascii_case(CATCH_ALL_CONTEXT)
+}
+
+/// Why two concepts are certainly one thing, if they are.
+fn certain(one: &DescribedConcept, other: &DescribedConcept) -> Option<&'static str> {
+    let (key, other_key) = (name_key(&one.name), name_key(&other.name));
+    if one.context != other.context {
+        return (key == other_key).then_some("the same name, once without a context");
+    }
+    if is_same_spelling(&key, &other_key) {
+        return Some("two spellings of one name");
+    }
+    let is_alias = |of: &DescribedConcept, name: &DescribedConcept| {
+        of.aliases.contains(&name.name) && is_abbreviation(&name.name, &of.name)
+    };
+    (is_alias(one, other) || is_alias(other, one)).then_some("a name and its abbreviation")
+}
+
+/// Concepts whose vectors are near those of these.
+async fn near(
+    ctx: &JobContext,
+    tools: &Tools,
+    concepts: &[DescribedConcept],
+) -> Result<BTreeSet<(i64, i64)>, JobError> {
+    let Some((space, vectors)) = current(tools).await? else { return Ok(BTreeSet::new()) };
+    let (tenant, place) = (Tenant::new(ctx.repository(), ctx.database()), vectors.concept_space(&space));
+    let embedded = concepts.iter().filter(|concept| concept.embedded_in == Some(space.no));
+    let of: BTreeMap<Uuid, i64> =
+        embedded.filter_map(|concept| Some((concept.vector?, concept.no))).collect();
+    let ids: Vec<Uuid> = of.keys().copied().collect();
+    let points = vectors.store().find(&tenant, &place, &ids).await.map_err(or_wait)?;
+    let queries: Vec<Vec<f32>> = points.iter().map(|point| point.vector.clone()).collect();
+    // Itself is the nearest.
+    let found =
+        vectors.store().nearest(&tenant, &place, &queries, NEAREST + 1, NEAR).await.map_err(or_wait)?;
+    let ids: BTreeSet<Uuid> = found.iter().flatten().map(|near| near.id).collect();
+    let ids: Vec<Uuid> = ids.into_iter().collect();
+    let mut tx = ctx.checkpoint().await?;
+    let known: BTreeMap<Uuid, i64> =
+        concept_vectors::find(&mut tx, ctx.repository(), &ids).await?.into_iter().collect();
+    tx.commit().await?;
+    let mut pairs = BTreeSet::new();
+    for (point, near) in points.iter().zip(found) {
+        let others = near.iter().filter_map(|near| known.get(&near.id));
+        let Some(one) = of.get(&point.id) else { continue };
+        pairs.extend(others.filter(|other| *other != one).map(|other| (*one, *other)));
+    }
+    Ok(pairs)
+}
+
+/// A model that is asked about what no rule decides.
+struct Judge {
+    model: Model,
+    promptset: Promptset,
+    /// The model and its instructions as one number.
+    id: i64,
+    budget: Arc<RepositoryBudget>,
+}
+
+impl Judge {
+    async fn new(ctx: &JobContext, tools: &Tools) -> Result<Option<Self>, JobError> {
+        let name = &tools.config().providers.refinement.model;
+        if name.is_empty() {
+            return Ok(None);
+        }
+        let model = tools.ai().model(name)?;
+        let mut conn = ctx.databases().acquire_system().await?;
+        let used = promptsets::find_used(&mut conn, ctx.repository()).await?;
+        drop(conn);
+        let promptset = Promptset::of(used.as_ref()).map_err(Error::internal)?;
+        let id = concepts::reader(name, promptset.registry_hash());
+        let budget = Arc::new(RepositoryBudget::open(tools.ai(), ctx.repository()).await?);
+        Ok(Some(Self { model, promptset, id, budget }))
+    }
+
+    /// Asks about all pairs that no rule decides, for each concept once.
+    async fn ask(
+        &self,
+        ctx: &JobContext,
+        tools: &Tools,
+        work: &Work,
+        found: &mut Found,
+    ) -> Result<(), JobError> {
+        let mut of: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+        for pair in work.pairs.iter().filter(|pair| !found.merges.contains_key(pair)) {
+            let others = of.entry(pair.1).or_default();
+            if others.len() < MOST_OTHERS {
+                others.push(pair.0);
+            }
+        }
+        let patience = Patience::default();
+        let concurrency =
+            usize::try_from(tools.config().providers.refinement.max_concurrency.max(1)).unwrap_or(1);
+        let total = u64::try_from(of.len()).ok();
+        let one = |(concept, others): (i64, Vec<i64>)| {
+            let patience = &patience;
+            async move {
+                if patience.is_over() {
+                    return (concept, others, None);
+                }
+                let ended = self.one(ctx, tools, work, concept, &others).await;
+                patience.hear(&ended);
+                (concept, others, Some(ended))
+            }
+            .boxed()
+        };
+        type Ended = (i64, Vec<i64>, Option<Result<Vec<TwinVerdict>, Unanswered>>);
+        let calls: Vec<BoxFuture<'_, Ended>> = of.into_iter().map(one).collect();
+        // Those that are out are waited for, whatever the others met: they are paid for.
+        let ended: Vec<Ended> = stream::iter(calls).buffered(concurrency).collect().await;
+        ctx.progress(Progress { stage: "concepts".to_owned(), done: 0, total, message: None });
+        let mut stopped = None;
+        for (concept, others, ended) in ended {
+            match ended {
+                Some(Ok(verdicts)) => found.take(concept, &others, verdicts),
+                Some(Err(unanswered)) => {
+                    found.failed += u64::from(Stopped::keep(&mut stopped, unanswered).is_some());
+                }
+                None => {}
+            }
+        }
+        match stopped {
+            None => Ok(()),
+            Some(Stopped::Wait { why, delay, .. }) => Err(JobError::Waits { why, delay }),
+            Some(Stopped::Retryable(error)) if error.retryable() && ctx.attempt() < RUNS => Err(error.into()),
+            Some(Stopped::Retryable(error)) => Err(Error::Operator(error.to_string()).into()),
+            Some(Stopped::Permanent { message, .. }) => Err(Error::Operator(message).into()),
+        }
+    }
+
+    async fn one(
+        &self,
+        ctx: &JobContext,
+        tools: &Tools,
+        work: &Work,
+        concept: i64,
+        others: &[i64],
+    ) -> Result<Vec<TwinVerdict>, Unanswered> {
+        let concept = &work.known[&concept];
+        let others: Vec<Shown<'_>> = others.iter().map(|other| shown(&work.known[other])).collect();
+        let mut question = twin_question(&self.promptset, shown(concept), &others);
+        question.max_tokens = tools.config().providers.refinement.max_tokens;
+        let billing = Billing {
+            repository: ctx.repository(),
+            database: ctx.database().to_owned(),
+            subject: Some(Subject::new(SubjectKind::Concept, concept.id.uuid())),
+            job: Some(ctx.id()),
+        };
+        let read = |answer: &str| read_twins(answer, others.len());
+        let key = question.key(self.model.id());
+        let answered = tools.ai().answered(&billing, &[key]).await?;
+        if let Some(Ok(verdicts)) = answered.get(&key).map(|earlier| read(&earlier.answer)) {
+            return Ok(verdicts);
+        }
+        let on_cost = |cost: Cost| ctx.spent(cost);
+        let budget = SubjectBudget::unlimited();
+        let asker = Asker::new(tools.ai(), billing, budget, Arc::clone(&self.budget), &on_cost);
+        let verdicts = asker.ask(&self.model, Operation::ConceptRefinement, &question, None, read).await?;
+        asker.stored().await?;
+        Ok(verdicts)
+    }
+}
+
+fn shown(concept: &DescribedConcept) -> Shown<'_> {
+    Shown { name: &concept.name, context: &concept.context, aliases: &concept.aliases, facts: &concept.facts }
+}
+
+impl Found {
+    fn take(&mut self, concept: i64, others: &[i64], verdicts: Vec<TwinVerdict>) {
+        for (other, verdict) in others.iter().zip(verdicts) {
+            let pair = (concept.min(*other), concept.max(*other));
+            let word = match verdict {
+                TwinVerdict::Same(reason) => {
+                    let reason = if reason.is_empty() { "a model says so".to_owned() } else { reason };
+                    self.merges.insert(pair, (ConceptMergedBy::Judge, reason));
+                    "same"
+                }
+                TwinVerdict::Different => "different",
+                TwinVerdict::Unsure => "unsure",
+            };
+            self.verdicts.push((pair, word));
+        }
+    }
+}

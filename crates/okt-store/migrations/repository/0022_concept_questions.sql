@@ -1,0 +1,3 @@
+-- The question that was asked about a fact and those of its batch. The contexts of the repository are a part of it, and may
+-- change before the answer is used: a job that begins anew finds the answer all the same.
+ALTER TABLE okt_repository.concept_readings ADD COLUMN question bytea;
