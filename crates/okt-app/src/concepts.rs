@@ -4,7 +4,7 @@ use okt_auth::permissions::ConceptRead;
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
     Alias, Concept, ConceptContext, ConceptFilter, ConceptId, ConceptSource, DatedFact, Error, Fact,
-    Relation, RelationBands, Result, Strength,
+    Relation, RelationBands, RepositoryId, Result, Strength,
 };
 use okt_store::concept_relations::{self, RelationPlace, STRONGEST};
 use okt_store::concepts::{self, ConceptPlace, MOST_FACTS_READ, SourcePlace, TimelinePlace};
@@ -180,8 +180,9 @@ impl App {
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         let concept = get(&mut tx, scope, id).await?;
         let rows = concepts::list_sources(&mut tx, repository, concept.no, after, limit).await?;
+        let complete = is_read_whole(&mut tx, repository, concept.no).await?;
         tx.commit().await?;
-        Ok(OfFacts { rows, complete: concept.fact_count <= MOST_FACTS_READ })
+        Ok(OfFacts { rows, complete })
     }
 
     /// The facts of a concept in the order in which their sources were published.
@@ -201,8 +202,9 @@ impl App {
         for (row, (_, fact)) in rows.iter_mut().zip(facts) {
             row.fact = fact;
         }
+        let complete = is_read_whole(&mut tx, repository, concept.no).await?;
         tx.commit().await?;
-        Ok(OfFacts { rows, complete: concept.fact_count <= MOST_FACTS_READ })
+        Ok(OfFacts { rows, complete })
     }
 
     /// What shares facts with a concept, the strongest first; from after a place on, with whether the floors held until there.
@@ -279,4 +281,10 @@ async fn describe(
     let (places, mut facts): (Vec<i64>, Vec<Fact>) = found.into_iter().unzip();
     fact_groups::describe(conn, scope.repository(), &mut facts).await?;
     Ok(places.into_iter().zip(facts).collect())
+}
+
+/// Whether a concept has no more links to facts than are read of it.
+async fn is_read_whole(conn: &mut Connection, repository: RepositoryId, concept: i64) -> Result<bool> {
+    let links = concepts::count_links(conn, repository, concept, MOST_FACTS_READ + 1).await?;
+    Ok(links <= MOST_FACTS_READ)
 }

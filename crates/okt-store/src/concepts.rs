@@ -23,7 +23,8 @@ use crate::{concept_relations, counters};
 use okt_pg::Result;
 
 pub use facts::{
-    MOST_FACTS_READ, SourcePlace, TimelinePlace, list_facts, list_shared_facts, list_sources, list_timeline,
+    MOST_FACTS_READ, SourcePlace, TimelinePlace, count_links, list_facts, list_shared_facts, list_sources,
+    list_timeline,
 };
 pub use filing::{Filed, file, find, find_single};
 pub(crate) use filing::{insert_words, rename_words};

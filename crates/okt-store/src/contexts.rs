@@ -194,7 +194,12 @@ pub async fn mark_merging(
 pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, no: i64) -> Result<bool> {
     let gone = sqlx::query_scalar!(
         "WITH gone AS (
-             DELETE FROM okt_repository.contexts WHERE repository_id = $1 AND no = $2 AND concept_count = 0 RETURNING no),
+             DELETE FROM okt_repository.contexts x
+              WHERE x.repository_id = $1 AND x.no = $2 AND x.concept_count = 0
+                -- One that was merged comes back to its context when the merge is undone.
+                AND NOT EXISTS (SELECT FROM okt_repository.concepts c
+                                 WHERE c.repository_id = $1 AND c.context_no = $2 AND c.merged_into IS NOT NULL)
+              RETURNING x.no),
          -- Nobody files anything there any more.
          former AS (DELETE FROM okt_repository.former_names f USING gone g
                      WHERE f.repository_id = $1 AND f.context_no = g.no)

@@ -91,6 +91,35 @@ pub async fn list_sources(
     Ok(sources.collect())
 }
 
+/// How many links to facts a concept has, which is given by its number, and those that were merged into it; counted up to a
+/// limit.
+#[tracing::instrument(level = "debug", name = "db.concepts.count_links", skip_all)]
+pub async fn count_links(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: i64,
+    limit: i64,
+) -> Result<i64> {
+    let links = sqlx::query_scalar!(
+        r#"WITH RECURSIVE members AS (
+               SELECT $2::bigint AS no
+                UNION
+               SELECT p.no FROM members m
+                CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                     WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS p)
+           SELECT count(*) AS "links!"
+             FROM (SELECT FROM members m
+                    CROSS JOIN LATERAL (SELECT FROM okt_repository.fact_concepts o
+                                         WHERE o.repository_id = $1 AND o.concept_no = m.no
+                                         LIMIT $3) AS l
+                    LIMIT $3) AS l"#,
+        repository.uuid(),
+        concept,
+        limit,
+    );
+    Ok(links.fetch_one(conn).await?)
+}
+
 /// The newest [`MOST_FACTS_READ`] facts of a concept, which is given by its number, by the earliest date that a source of theirs
 /// was published. After them those of which no source says that, by when it was fetched.
 #[tracing::instrument(level = "debug", name = "db.concepts.list_timeline", skip_all)]

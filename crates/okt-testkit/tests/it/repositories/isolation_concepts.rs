@@ -284,6 +284,9 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(!concepts::list_sources(conn, repository, theirs.concepts.no, None, 5).await?.is_empty())
         })
     }),
+    ("concepts::count_links", |conn, repository, theirs| {
+        Box::pin(async move { Ok(concepts::count_links(conn, repository, theirs.concepts.no, 5).await? > 0) })
+    }),
     ("concepts::list_timeline", |conn, repository, theirs| {
         Box::pin(async move {
             Ok(!concepts::list_timeline(conn, repository, theirs.concepts.no, None, 5).await?.is_empty())
