@@ -25,8 +25,8 @@ const IMAGE_TOKENS: u64 = 50_000;
 /// What came of a call, as whoever read the answer says.
 pub struct Ended {
     pub outcome: CallOutcome,
-    /// Whether the answer is kept, so that the same question is not paid for again.
-    pub worth_keeping: bool,
+    /// The answer as it is kept, so that the same question is not paid for again.
+    pub keep: Option<String>,
 }
 
 pub(crate) struct Call {
@@ -99,14 +99,14 @@ impl Call {
         answered.text.retain(|character| character != '\0');
         let kept = answered.clone();
         drop(reply.send(Ok(answered)));
-        let Ended { outcome, worth_keeping } = told
-            .await
-            .unwrap_or(Ended { outcome: CallOutcome::Unread, worth_keeping: kept.end == End::Stop });
+        let Ended { outcome, keep } = told.await.unwrap_or_else(|_| Ended {
+            outcome: CallOutcome::Unread,
+            keep: (kept.end == End::Stop).then(|| kept.text.clone()),
+        });
         let call = self.entry(&kept, outcome, characters);
-        let written = if worth_keeping {
-            Entry::Answer(ModelAnswer { key: self.key, answer: kept.text, call })
-        } else {
-            Entry::Call(call)
+        let written = match keep {
+            Some(answer) => Entry::Answer(ModelAnswer { key: self.key, answer, call }),
+            None => Entry::Call(call),
         };
         let Billing { repository, database, .. } = &self.billing;
         self.ai.ledger().write(self.ai.databases(), database, *repository, written).await

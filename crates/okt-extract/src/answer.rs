@@ -90,10 +90,11 @@ pub fn weigh(
     form: &Form,
     sentences: impl Fn(&str, &[Number]) -> Result<Vec<i32>, Reason>,
 ) -> Result<Weighed, Misfit> {
-    let Firsts { list: facts, beyond } = object::<Answer>(answer, form)?.facts;
+    let Answer { facts: Firsts { list: facts, beyond }, truncated } = object(answer, form)?;
     let stated = facts.len();
     let mut counts = Counts::default();
     counts.add(Reason::TooMany, beyond);
+    counts.add(Reason::Truncated, truncated.into());
     let mut found: Vec<Grounded> = Vec::new();
     let mut places: HashMap<ContentHash, usize> = HashMap::new();
     for claim in facts {
@@ -130,6 +131,9 @@ const fn is_coarse(reason: Reason) -> bool {
 #[derive(Deserialize)]
 struct Answer {
     facts: Firsts<Claim>,
+    /// See [`Closed`].
+    #[serde(default)]
+    truncated: bool,
 }
 
 #[derive(Deserialize)]

@@ -9,6 +9,7 @@
 mod answer;
 mod atomic;
 mod chunks;
+mod closed;
 pub mod concepts;
 pub mod extractive;
 mod facts;
@@ -25,6 +26,7 @@ mod tokens;
 
 pub use answer::{Coarse, Misfit, Weighed};
 pub use chunks::{Chunk, SPLITS, Text, chunks};
+pub use closed::Closed;
 pub use facts::{Extracted, Grounded, fact_questions, read_facts, weigh_facts};
 pub use guard::{Sameness, compare};
 pub use images::{image_questions, read_image_facts};

@@ -15,6 +15,8 @@ pub struct Question {
     /// this order, and a model that names its sentences before it has said anything names all of them.
     pub schema: &'static str,
     pub max_tokens: u32,
+    /// Of an answer that is truncated, what is complete may be read.
+    pub divisible: bool,
     /// Covers what is the same for all questions of a phase: `system`, `schema`, `max_tokens`.
     pub prompt_hash: [u8; 32],
     /// Covers `user`.
@@ -43,6 +45,7 @@ impl<'p> Prompt<'p> {
             system: self.system.to_owned(),
             schema: self.form.schema,
             max_tokens: MAX_TOKENS,
+            divisible: self.form.divisible,
             prompt_hash: self.hash,
             input_hash: Sha256::digest(&user).into(),
             user,
@@ -70,18 +73,24 @@ pub struct Form {
     schema: &'static str,
     /// For a model that has to be told again.
     pub example: &'static str,
+    /// It is a list of which each entry can be checked by itself, and a part is better than nothing.
+    divisible: bool,
 }
 
 /// Facts with the sentences on which they rest.
 pub static FACTS: Form =
-    Form { schema: FACTS_SCHEMA, example: r#"{"facts":[{"text":"…","sentences":[12]}]}"# };
+    Form { schema: FACTS_SCHEMA, example: r#"{"facts":[{"text":"…","sentences":[12]}]}"#, divisible: true };
 
 /// Facts that rest on an image.
-pub static IMAGE_FACTS: Form = Form { schema: IMAGE_FACTS_SCHEMA, example: r#"{"facts":[{"text":"…"}]}"# };
+pub static IMAGE_FACTS: Form =
+    Form { schema: IMAGE_FACTS_SCHEMA, example: r#"{"facts":[{"text":"…"}]}"#, divisible: false };
 
 /// Whether the statements of pairs say the same.
-pub static VERDICTS: Form =
-    Form { schema: VERDICTS_SCHEMA, example: r#"{"pairs":[{"pair":1,"verdict":"different"}]}"# };
+pub static VERDICTS: Form = Form {
+    schema: VERDICTS_SCHEMA,
+    example: r#"{"pairs":[{"pair":1,"verdict":"different"}]}"#,
+    divisible: false,
+};
 
 /// Whether the concepts of pairs are one thing.
 pub static TWINS: Form =
@@ -91,6 +100,7 @@ pub static TWINS: Form =
 pub static CONCEPTS: Form = Form {
     schema: CONCEPTS_SCHEMA,
     example: r#"{"concepts":[{"name":"…","context":"…","aliases":[],"facts":[1]}]}"#,
+    divisible: false,
 };
 
 const FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"sentences":{"type":"array","items":{"type":"integer"}}},"required":["text","sentences"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;

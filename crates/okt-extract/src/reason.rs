@@ -14,6 +14,8 @@ pub enum Reason {
     /// It has neither letter nor digit.
     Empty,
     TooMany,
+    /// An answer was truncated: what stood behind its last complete fact is lost. Counted once for each answer.
+    Truncated,
     /// A heading, an entry of a list or table, a formula, a piece of code, or half a sentence.
     NotASentence,
     /// A heading, a dateline or another sentence is run together with it.
@@ -42,7 +44,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::NoSentence,
         Self::NotInText,
         Self::NumberNotInText,
@@ -50,6 +52,7 @@ impl Reason {
         Self::NotAtomic,
         Self::Empty,
         Self::TooMany,
+        Self::Truncated,
         Self::NotASentence,
         Self::RunTogether,
         Self::Question,
@@ -75,6 +78,7 @@ impl Reason {
             Self::NotAtomic => "not_atomic",
             Self::Empty => "empty",
             Self::TooMany => "too_many",
+            Self::Truncated => "truncated",
             Self::NotASentence => "not_a_sentence",
             Self::RunTogether => "run_together",
             Self::Question => "question",

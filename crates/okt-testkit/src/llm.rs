@@ -37,6 +37,8 @@ pub struct Behaviour {
     pub most_facts: usize,
     /// Asked about more sentences than this, it gives all of them back as one fact, as small models do.
     pub copies_above: usize,
+    /// It tells everything eight times; cut off (`truncated`), it is a model that repeats itself without end.
+    pub loops: bool,
     /// What it says of a pair of statements, in the order in which they are shown; nothing if it is empty.
     pub verdict: fn(&str, &str) -> &'static str,
     /// What it names in a fact: names with their contexts.
@@ -61,6 +63,7 @@ impl Default for Behaviour {
             fewest_words: 4,
             most_facts: usize::MAX,
             copies_above: usize::MAX,
+            loops: false,
             verdict: |_, _| "different",
             concepts: answers::names,
             inventive: false,

@@ -160,9 +160,10 @@ pub struct ExtractionView {
     /// The first 20 failures.
     pub failures: Vec<ChunkFailureView>,
     /// What did not become a fact, counted by reason. Of what a model said: `no_sentence`, `not_in_text`,
-    /// `number_not_in_text`, `too_long`, `not_atomic`, `empty`, `too_many`. Of the sentences of the text, without a model:
-    /// `not_a_sentence`, `run_together`, `question`, `quotation`, `reference`, `caption`, `boilerplate`, `instruction`,
-    /// `first_or_second_person`, `connective`, `pronoun`, `unnamed_subject`, `relative_time`, `no_language_rules`.
+    /// `number_not_in_text`, `too_long`, `not_atomic`, `empty`, `too_many`, `not_a_sentence`, and `truncated`: answers that were
+    /// truncated, and of which the complete facts were taken. Of the sentences of the text, without a model: `not_a_sentence`,
+    /// `run_together`, `question`, `quotation`, `reference`, `caption`, `boilerplate`, `instruction`, `first_or_second_person`,
+    /// `connective`, `pronoun`, `unnamed_subject`, `relative_time`, `no_language_rules`.
     #[schema(example = json!({"pronoun": 3, "question": 1}))]
     pub dropped: BTreeMap<String, u32>,
     pub sentences: u32,

@@ -202,12 +202,39 @@ async fn an_answer_that_is_cut_off_is_seen_as_such() {
         Behaviour { faults: Faults { truncated: 1.0, ..Faults::default() }, ..Behaviour::default() };
     let mut app = test_app_with(truncated, "", &[]).await;
     app.work().await;
-    let id = app.add_text("essay.txt", &essay(1, 10)).await;
+    let id = app.add_text("essay.txt", &essay(1, 1)).await;
     let seen = app.settled(&id).await;
     assert_eq!(seen["extraction"]["failures"][0]["code"], "truncated", "{seen:#}");
     let usage = app.read("/ai/usage").await;
     assert_eq!(usage["total"]["calls"], 2, "both tries were paid for: {usage:#}");
     assert_eq!(app.facts(&id).await, Vec::<Value>::new());
+}
+
+/// Its second answer is cut off as well; one that repeats itself is not asked for a second.
+#[tokio::test]
+async fn an_answer_that_is_cut_off_keeps_its_complete_facts_and_is_paid_once() {
+    let faults = Faults { truncated: 1.0, ..Faults::default() };
+    for (loops, calls) in [(false, 2), (true, 1)] {
+        let mut app = test_app_with(Behaviour { faults, loops, ..Behaviour::default() }, "", &[]).await;
+        app.work().await;
+        let id = app.add_text("essay.txt", &essay(1, 10)).await;
+        let seen = app.settled(&id).await;
+        assert_eq!(seen["status"], "processed", "{seen:#}");
+        let facts = seen["fact_count"].as_u64().unwrap();
+        assert!(if loops { facts == 10 } else { (3..=5).contains(&facts) }, "{seen:#}");
+        assert_eq!(seen["extraction"]["dropped"], json!({ "truncated": 1 }), "{seen:#}");
+        let usage = app.read("/ai/usage").await;
+        assert_eq!(usage["total"]["calls"], calls, "{usage:#}");
+
+        let asked = app.ask(Method::POST, &format!("/sources/{id}/process"), &Value::Null).await;
+        assert_eq!(asked.status, 202, "{asked:?}");
+        let again = app.until(&id, |now| now["processed_at"] != seen["processed_at"]).await;
+        assert_eq!(app.models.stats().requests, calls, "what was paid is not asked again");
+        assert_eq!(
+            (&again["fact_count"], &again["extraction"]["dropped"]),
+            (&seen["fact_count"], &seen["extraction"]["dropped"])
+        );
+    }
 }
 
 #[tokio::test]

@@ -69,7 +69,8 @@ async fn ends(app: &TestApp, ids: &[String], limit: Duration) -> Ends {
 fn check(seen: &Value, sentences: usize, ends: &mut Ends) {
     let facts = usize::try_from(seen["fact_count"].as_u64().unwrap()).unwrap();
     if seen["status"] == "processed" {
-        assert_eq!(facts, sentences, "none is silently empty: {seen:#}");
+        let truncated = seen["extraction"]["dropped"]["truncated"].as_u64().is_some();
+        assert!(facts == sentences || (truncated && facts > 0), "none is silently empty: {seen:#}");
         ends.processed += 1;
     } else {
         let failure = &seen["failure"];
