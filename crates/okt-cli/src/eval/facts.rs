@@ -106,7 +106,8 @@ fn selected(source: &Source) -> Tally {
     let text = Text::new(&source.document.text, &offsets);
     let extracted = extractive::extract(&text, language);
     let mut tally = Tally::of(&text);
-    tally.state(extracted.facts.len(), &extracted.dropped);
+    tally.state(extracted.facts.len(), &[]);
+    tally.pass_over(&extracted.dropped);
     tally.take(extracted, &Alone::of(&text, language));
     tally
 }
@@ -192,10 +193,12 @@ impl Asking<'_> {
                 },
             };
             tally.call(reply.usage, self.model.price(reply.usage));
-            if let Ok(weighed) = weigh_facts(&reply.text, *title, text, chunk) {
+            let (ended, turn) =
+                dialogue.take(&reply, |answer| read_facts(answer, *title, text, chunk, coarse));
+            let answer = ended.keep.as_ref().unwrap_or(&reply.text);
+            if let Ok(weighed) = weigh_facts(answer, *title, text, chunk) {
                 tally.state(weighed.stated, &weighed.extracted.dropped);
             }
-            let (_, turn) = dialogue.take(&reply, |answer| read_facts(answer, *title, text, chunk, coarse));
             match turn {
                 Turn::Done(extracted) => return Ok(Ok(extracted)),
                 Turn::Again { code } => tally.refuse(code),

@@ -23,6 +23,10 @@ pub struct Tally {
     refused: BTreeMap<&'static str, usize>,
     /// In all answers, also in those that were refused.
     stated: usize,
+    /// Of these, several claims in one.
+    coarse: usize,
+    /// Of these, not coarse, what the text does not bear out.
+    unfounded: usize,
     dropped: BTreeMap<Reason, usize>,
     facts: BTreeMap<ContentHash, Fact>,
     /// Of texts that were added.
@@ -63,6 +67,23 @@ impl Tally {
     pub fn state(&mut self, stated: usize, dropped: &[Dropped]) {
         self.stated += stated;
         for left in dropped {
+            match left.reason {
+                Reason::TooLong | Reason::NotAtomic => self.coarse += left.count,
+                // Not a sentence: the title as a fact.
+                Reason::NoSentence
+                | Reason::NotInText
+                | Reason::NumberNotInText
+                | Reason::Empty
+                | Reason::NotASentence => self.unfounded += left.count,
+                _ => {}
+            }
+        }
+        self.pass_over(dropped);
+    }
+
+    /// Sentences that nobody stated as facts, because no model was asked.
+    pub fn pass_over(&mut self, dropped: &[Dropped]) {
+        for left in dropped {
             *self.dropped.entry(left.reason).or_default() += left.count;
         }
     }
@@ -98,6 +119,8 @@ impl Tally {
         self.usage.tokens_out += other.usage.tokens_out;
         self.usd += other.usd;
         self.stated += other.stated;
+        self.coarse += other.coarse;
+        self.unfounded += other.unfounded;
         for (code, count) in other.refused {
             *self.refused.entry(code).or_default() += count;
         }
@@ -115,15 +138,8 @@ impl Tally {
 
     pub fn table(&self, model: &str, prompt: &str) -> String {
         let Kept { facts, covered, leaning } = &self.kept;
-        let coarse = |reason: &Reason| matches!(reason, Reason::TooLong | Reason::NotAtomic);
-        let of_claims = |reason: &Reason| {
-            matches!(reason, Reason::NoSentence | Reason::NotInText | Reason::NumberNotInText | Reason::Empty)
-        };
-        let sum = |which: &dyn Fn(&Reason) -> bool| -> usize {
-            self.dropped.iter().filter(|(reason, _)| which(reason)).map(|(_, count)| count).sum()
-        };
-        let atomic = self.stated.saturating_sub(sum(&coarse));
-        let grounded = atomic.saturating_sub(sum(&of_claims));
+        let atomic = self.stated.saturating_sub(self.coarse);
+        let grounded = atomic.saturating_sub(self.unfounded);
         let leaning_facts: usize = leaning.values().sum();
         let alone = facts.saturating_sub(leaning_facts);
         let mut out = String::new();
@@ -160,4 +176,28 @@ fn share(part: usize, whole: usize, of: &str) -> String {
 fn ratio(part: usize, whole: usize) -> f64 {
     let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     if whole == 0 { 0.0 } else { number(part) / number(whole) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_text_bears_out_is_grounded() {
+        let mut tally = Tally::default();
+        let dropped = [Reason::NotAtomic, Reason::NoSentence, Reason::NotASentence, Reason::Truncated];
+        tally.state(10, &dropped.map(|reason| Dropped { reason, count: 1 }));
+        tally.pass_over(&[Dropped { reason: Reason::Pronoun, count: 3 }]);
+        let mut all = Tally::default();
+        all.add(tally);
+        let table = all.table("a model", "a prompt");
+        let line = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+        assert!(line("atomic").ends_with("90.0 % of 10 stated"), "{table}");
+        assert!(line("grounded").ends_with("77.8 % of 9 atomic"), "{table}");
+        assert!(
+            line("facts refused")
+                .ends_with("no_sentence 1, not_atomic 1, truncated 1, not_a_sentence 1, pronoun 3"),
+            "{table}"
+        );
+    }
 }
