@@ -169,7 +169,7 @@ mod tests {
         let (ended, turn) = dialogue().take(&said(End::Length, &[INVENTED; 3]), read);
         assert!(matches!(turn, Turn::Unusable { code: "truncated", .. }) && ended.keep.is_none());
         let long = format!(r#"{{"text":"{}","sentences":[0]}}"#, TEXT.repeat(20));
-        let (ended, turn) = dialogue().take(&said(End::Length, &[&long; 3]), read);
+        let (ended, turn) = dialogue().take(&said(End::Length, &[long.as_str(); 3]), read);
         assert!(
             matches!(turn, Turn::Unusable { code: Misfit::COARSE, .. }),
             "smaller pieces are asked about"

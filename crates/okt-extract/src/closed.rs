@@ -75,8 +75,8 @@ mod tests {
     #[test]
     fn what_is_complete_of_a_truncated_answer_is_kept_once() {
         let (a, b) =
-            (r#"{"text":"A, {b} \\"c\\"]","sentences":[1, 2]}"#, r#"{ "text": "B", "sentences": [3] }"#);
-        let a_again = r#"{"text":"A, {b} \\"c\\"]","sentences":[7]}"#;
+            (r#"{"text":"A, {b} \"c\"]","sentences":[1, 2]}"#, r#"{ "text": "B", "sentences": [3] }"#);
+        let a_again = r#"{"text":"A, {b} \"c\"]","sentences":[7]}"#;
         let all = |entries: &str| format!(r#"{{"facts":[{entries}],"truncated":true}}"#);
         for (truncated, entries, loops) in [
             (format!(r#"{{"facts":[{a},{b},{{"text":"C, wh"#), format!("{a},{b}"), false),
