@@ -65,7 +65,7 @@ fn asked(title: Option<&str>, text: &Text, chunk: &Chunk) -> String {
 }
 
 /// Reads the answer to [`fact_questions`]. A fact is believed if it cites a sentence of the chunk, its numbers are in the
-/// text shown, and so are at least half of its content words.
+/// text shown, and so are at least half of its content words; and if it does not lean on what was said before.
 pub fn read_facts(
     answer: &str,
     title: Option<&str>,
@@ -101,8 +101,34 @@ fn borne_out(
         if heading.as_ref().is_some_and(|title| *title == letters(fact)) {
             return Err(Reason::NotASentence);
         }
+        leans(fact)?;
         ground.bears(fact).map(|()| sentences)
     }
+}
+
+/// Words with which nothing begins that stands alone. None is a word of another language that facts begin with, as `I` is.
+const PRONOUNS: [&str; 11] =
+    ["he", "she", "it", "they", "this", "these", "those", "his", "their", "its", "it's"];
+const SPEAKERS: [&str; 5] = ["we", "our", "you", "your", "we're"];
+
+/// Whether a fact asks, or begins with a word for what only the text names: small models copy such sentences.
+fn leans(fact: &str) -> Result<(), Reason> {
+    if fact.trim_end().ends_with('?') {
+        return Err(Reason::Question);
+    }
+    let first = fact.split_whitespace().next().unwrap_or_default().replace('’', "'");
+    let first = first.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'');
+    // `IT` and `US` are no pronouns.
+    let first = if first.len() > 1 && first.chars().all(char::is_uppercase) { "" } else { first };
+    let first = first.to_lowercase();
+    let first = first.as_str();
+    if PRONOUNS.contains(&first) {
+        return Err(Reason::Pronoun);
+    }
+    if SPEAKERS.contains(&first) {
+        return Err(Reason::FirstOrSecondPerson);
+    }
+    Ok(())
 }
 
 /// Its letters and digits, by which a title is known with or without its full stop.

@@ -132,11 +132,11 @@ mod tests {
         let set = Promptset::builtin();
         assert_eq!(
             set.hash().to_string(),
-            "a5c93091a20080164119e9a9830041d41a51c6cb352fee5abbf2406e0d915a03"
+            "1fefb0a2657f71aec562cc0b5afcf8faf582f3b7858c5ff11a948a60434b82e1"
         );
         assert_eq!(
             set.registry_hash().to_string(),
-            "def4055a5b622fff334b346bdbd300fe840ef473bb051a55b5f795c395f829aa"
+            "c8f793671be3debd1d5dd2a78bf0f85194b737e490c76706e447a8e43590f804"
         );
     }
 

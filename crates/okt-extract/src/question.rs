@@ -93,8 +93,11 @@ pub static VERDICTS: Form = Form {
 };
 
 /// Whether the concepts of pairs are one thing.
-pub static TWINS: Form =
-    Form { schema: TWINS_SCHEMA, example: r#"{"pairs":[{"pair":1,"verdict":"different","reason":"…"}]}"# };
+pub static TWINS: Form = Form {
+    schema: TWINS_SCHEMA,
+    example: r#"{"pairs":[{"pair":1,"verdict":"different","reason":"…"}]}"#,
+    divisible: false,
+};
 
 /// What facts are about.
 pub static CONCEPTS: Form = Form {

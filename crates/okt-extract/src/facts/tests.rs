@@ -244,3 +244,27 @@ fn hostile_answers_are_read_in_no_time() {
     );
     assert_eq!(read(&numbers).unwrap().facts[0].sentences, [2, 3]);
 }
+
+#[test]
+fn what_leans_on_the_text_is_refused() {
+    use super::leans;
+    for (fact, reason) in [
+        ("He joined the bank in 2019.", Reason::Pronoun),
+        ("“They” left.", Reason::Pronoun),
+        ("It’s a bank.", Reason::Pronoun),
+        ("This bank failed.", Reason::Pronoun),
+        ("We have no way of knowing.", Reason::FirstOrSecondPerson),
+        ("Who founded the bank?", Reason::Question),
+    ] {
+        assert_eq!(leans(fact), Err(reason), "{fact}");
+    }
+    for fact in [
+        "Hermes is a god.",
+        "IT jobs pay well in Oslo.",
+        "I bambini giocano.",
+        "Her Majesty's Ship sank.",
+        "Italy borders France.",
+    ] {
+        assert_eq!(leans(fact), Ok(()), "{fact}");
+    }
+}

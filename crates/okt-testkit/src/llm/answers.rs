@@ -90,7 +90,7 @@ impl Question {
             .take(behaviour.most_facts)
             .map(|(number, text)| json!({ "text": text, "sentences": [number] }))
             .collect();
-        let facts = if behaviour.loops { facts.repeat(8) } else { facts };
+        let facts = if behaviour.loops { vec![facts; 8].concat() } else { facts };
         json!({ "facts": facts }).to_string()
     }
 }
