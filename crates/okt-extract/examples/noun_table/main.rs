@@ -77,7 +77,10 @@ impl Table {
                 Some(if never { NEVER } else { some.unwrap_or(UNTYPED) }.to_owned())
             };
             let (names, commons): (Vec<&String>, Vec<&String>) = senses.iter().partition(is_name);
-            let mut entry = Entry { common: typed(&commons), name: typed(&names), ..Entry::default() };
+            let senses_of_name: Vec<&str> =
+                names.iter().take(SENSES).map(|sense| wordnet.label(sense, roots)).collect();
+            let name = typed(&names).map(|first| meant_today(first, &senses_of_name));
+            let mut entry = Entry { common: typed(&commons), name, ..Entry::default() };
             let [noun, verb, other] = wordnet.counts.get(word).copied().unwrap_or_default();
             let adjective = wordnet.adjectives.contains(word);
             if verb > noun {
@@ -92,6 +95,7 @@ impl Table {
             let often = match entry.common.as_deref() {
                 Some(label) if BROAD.contains(&label) => noun >= 8,
                 Some(label) if LEARNED.contains(&label) => noun >= 20,
+                Some(label) if NAMED.contains(&label) => noun >= 8,
                 _ => false,
             };
             if often {
@@ -292,6 +296,41 @@ const LEARNED: [&str; 7] = [
     "Region",
     "Mathematical concept",
 ];
+
+/// Contexts of things that have names of their own: what is meant is seldom told by the common noun alone (`city`, `planet`).
+const NAMED: [&str; 11] = [
+    "Settlement",
+    "Country",
+    "Natural place",
+    "Body of water",
+    "Planet",
+    "Star",
+    "Celestial body",
+    "Galaxy",
+    "Musical work",
+    "Award",
+    "Ethnic group",
+];
+
+/// Of the senses of a name the one that texts mean: a place and not the river, dish or dynasty that is called alike, and a
+/// planet or moon and not the god. People stay who they are.
+fn meant_today(first: String, senses: &[&str]) -> String {
+    let seldom = [
+        "Deity",
+        "Body of water",
+        "Historical period",
+        "Food",
+        "Chemical substance",
+        "Anatomical structure",
+        "Animal",
+        "Device",
+    ];
+    let often = ["Country", "Region", "Settlement", "Planet", "Celestial body"];
+    if !seldom.contains(&first.as_str()) {
+        return first;
+    }
+    often.into_iter().find(|label| senses.contains(label)).map_or(first, str::to_owned)
+}
 
 fn is_symbol(written: &str) -> bool {
     written.chars().count() <= 2 || written.chars().all(|c| !c.is_lowercase())

@@ -59,6 +59,15 @@ impl<'c> Contexts<'c> {
     }
 }
 
+/// The widest context above a built-in label.
+pub fn widest(label: &'static str) -> &'static str {
+    let mut widest = label;
+    while let Some(wider) = CLASSES.get(widest).and_then(|(_, wider)| *wider) {
+        widest = wider;
+    }
+    widest
+}
+
 /// The built-in contexts: their class, and the wider one.
 static CLASSES: LazyLock<HashMap<&'static str, (&'static str, Option<&'static str>)>> = LazyLock::new(|| {
     let lines = include_str!("../../nouns/classes.txt").lines().filter(|line| !line.starts_with('#'));

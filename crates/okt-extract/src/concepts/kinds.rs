@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::evidence;
 use super::names::written;
 use super::nouns::{self, Class};
 use super::tokens::{Gap, Token};
@@ -14,7 +15,7 @@ pub struct Kind {
     pub sure: bool,
 }
 
-const PERSON: Class = Class::Label("Person");
+pub const PERSON: Class = Class::Label("Person");
 
 /// What stands before the name of a person and is no part of it.
 pub fn title(word: &str) -> Option<Class> {
@@ -22,11 +23,37 @@ pub fn title(word: &str) -> Option<Class> {
     match word {
         "mr" | "mrs" | "ms" | "miss" | "dr" | "prof" | "professor" | "sir" | "dame" | "captain"
         | "colonel" | "gen" | "general" | "judge" | "justice" | "sergeant" | "lieutenant" | "rev"
-        | "reverend" | "councillor" | "councilor" => Some(PERSON),
-        "president" | "senator" | "sen" | "governor" | "gov" | "mayor" | "minister" | "congressman"
-        | "congresswoman" | "rep" | "chancellor" => Some(Class::Label("Politician")),
+        | "reverend" | "councillor" | "councilor" | "president" | "senator" | "sen" | "governor" | "gov"
+        | "mayor" | "minister" | "congressman" | "congresswoman" | "rep" | "chancellor" => Some(PERSON),
         _ => None,
     }
+}
+
+/// What stands before the names of nobles and clerics and is a part of them: `King Henry VIII`.
+fn is_rank(word: &str) -> bool {
+    matches!(
+        word,
+        "king"
+            | "queen"
+            | "prince"
+            | "princess"
+            | "emperor"
+            | "empress"
+            | "pope"
+            | "duke"
+            | "duchess"
+            | "count"
+            | "countess"
+            | "baron"
+            | "baroness"
+            | "lord"
+            | "lady"
+            | "sultan"
+            | "tsar"
+            | "bishop"
+            | "archbishop"
+            | "cardinal"
+    )
 }
 
 /// The last word of what people are called in their office: `Chief Science Officer`.
@@ -171,9 +198,10 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
     }
     let words = &tokens[range.clone()];
     if let Some(of) = words.iter().position(|token| token.lower == "of").filter(|of| *of > 0)
-        && let Some(class) = common(&words[of - 1].lower).filter(|class| !is_person(*class))
+        && let Some(class) = common(&words[of - 1].lower)
     {
-        return sure(class);
+        // `Duke of Lennox` is what somebody is.
+        return sure(if is_person(class) { Class::Label("Profession") } else { class });
     }
     if words.len() > 1 {
         let (first, last) = (&words[0], &words[words.len() - 1]);
@@ -188,11 +216,10 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
             return sure(class);
         }
         if leading && let Some(class) = common(&first.lower) {
-            return sure(if class == Class::Label("Infrastructure") {
-                Class::Label("Settlement")
-            } else {
-                class
-            });
+            return sure(if first.lower == "port" { Class::Label("Settlement") } else { class });
+        }
+        if is_rank(&first.lower) && common(&words[1].lower).is_none() {
+            return sure(PERSON);
         }
         // `Helena World Chronicle` is nobody.
         let plain = words[1..].iter().filter(|token| nouns::singular(&token.lower).is_some());
@@ -204,7 +231,7 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
             return Kind { class: Some(class), sure: false };
         }
         let speaks = tokens.get(range.end).is_some_and(|next| {
-            ["said", "says", "wrote", "told", "argues", "argued", "explained", "explains"]
+            ["said", "says", "wrote", "told", "argues", "argued", "explained", "explains", "died", "married"]
                 .contains(&next.lower.as_str())
         });
         if speaks && words.len() < 4 && head.is_none() {
@@ -234,10 +261,8 @@ fn known(name: &str) -> Option<Class> {
     let class = meant
         .map_or(noun.name, |meant| meant.name.or(meant.common))
         .filter(|class| class.label().is_some())?;
-    // Names of leaders and the like are names of people.
-    // Many share a last name with somebody famous.
-    let last_name = is_person(class) && !name.contains(' ');
-    Some(if last_name || class == Class::Label("Profession") { PERSON } else { class })
+    // Whoever is named is a person, whatever they do: another text may not say what that is.
+    Some(if is_person(class) { PERSON } else { class })
 }
 
 /// The singular of a name in the plural, with its context: `Americans`, `iPhones`.
@@ -252,34 +277,88 @@ fn common(word: &str) -> Option<Class> {
     noun.common.filter(|class| class.label().is_some())
 }
 
-fn known_general(word: &str) -> bool {
-    nouns::singular(word).is_some_and(|(_, noun)| noun.general)
+/// The context of things that are called by a common noun; none where such things have no names of their own.
+pub fn called(word: &str) -> Option<Class> {
+    let (one, noun) = nouns::singular(word).filter(|(_, noun)| !noun.verb)?;
+    // What is no concept as a word alone tells the kind of a thing all the same.
+    let class = match one.as_str() {
+        "company" | "firm" | "brand" => Class::Label("Company"),
+        "town" | "capital" => Class::Label("Settlement"),
+        "organization" | "team" => Class::Label("Organisation"),
+        "road" | "street" => Class::Label("Infrastructure"),
+        _ => noun.common.filter(|class| class.label().is_some())?,
+    };
+    let person = is_person(class);
+    let general = noun.general && !person && !is_named(class);
+    (!general && has_names(class)).then_some(if person { PERSON } else { class })
+}
+
+/// Things that mostly have names of their own: the common noun alone does not tell which one is meant.
+pub fn is_named(class: Class) -> bool {
+    matches!(
+        class,
+        Class::Label(
+            "Settlement"
+                | "Country"
+                | "Region"
+                | "Natural place"
+                | "Body of water"
+                | "Planet"
+                | "Star"
+                | "Celestial body"
+                | "Galaxy"
+                | "Film"
+                | "Book"
+                | "Musical work"
+                | "Periodical literature"
+                | "Company"
+                | "Organisation"
+                | "Political party"
+                | "Government agency"
+                | "Educational institution"
+                | "Award"
+        )
+    )
+}
+
+/// Whether single things of a context have names: substances and processes have not.
+pub fn has_names(class: Class) -> bool {
+    !matches!(
+        class,
+        Class::Label(
+            "Chemical substance"
+                | "Food"
+                | "Anatomical structure"
+                | "Natural event"
+                | "Scientific concept"
+                | "Mathematical concept"
+                | "Lipid"
+                | "Activity"
+                | "Statistic"
+                | "Place"
+                | "Event"
+                | "Work"
+                | "Standard"
+        )
+    )
 }
 
 /// What the words beside a name call it: `the barque Helena`, `Thomas Pell, a retired pilot`.
-fn beside(tokens: &[Token<'_>], range: &Range<usize>) -> Option<Class> {
+pub fn beside(tokens: &[Token<'_>], range: &Range<usize>) -> Option<Class> {
     let before = range.start.checked_sub(1).map(|at| &tokens[at]).filter(|before| {
         tokens[range.start].gap == Gap::None
             && !before.possessive
             && !before.is_capital()
             && !before.is_stop()
+            && nouns::singular(&before.lower).is_some_and(|(one, _)| one == before.lower)
     });
-    let called = |token: &Token<'_>| {
-        let known = nouns::singular(&token.lower).filter(|(one, noun)| *one == token.lower && !noun.verb);
-        let class = known.and_then(|(_, noun)| noun.common).filter(|class| class.label().is_some())?;
-        let person = is_person(class);
-        let general = known_general(&token.lower) && !person;
-        (!general).then_some(if person { PERSON } else { class })
-    };
-    if let Some(class) = before.and_then(called) {
-        return Some(class);
-    }
+    before.and_then(|before| called(&before.lower)).or_else(|| after(tokens, range))
+}
+
+/// `Thomas Pell, a retired pilot`.
+pub fn after(tokens: &[Token<'_>], range: &Range<usize>) -> Option<Class> {
     let article =
         |after: &&Token<'_>| after.gap == Gap::Comma && ["a", "an", "the"].contains(&after.lower.as_str());
     tokens.get(range.end).filter(article)?;
-    let run = tokens[range.end + 1..]
-        .iter()
-        .take(5)
-        .take_while(|token| token.gap == Gap::None && !token.is_stop() && !token.is_capital());
-    run.filter_map(called).last()
+    evidence::head(tokens, range.end + 1)
 }

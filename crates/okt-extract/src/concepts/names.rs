@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use okt_model::FoundBy;
 
+use super::evidence;
 use super::kinds::{self, Kind};
 use super::nouns::{self, Class};
 use super::stop;
@@ -130,6 +131,11 @@ fn bridge(tokens: &[Token<'_>], start: usize, at: usize) -> Option<usize> {
         let after = at + 1 + usize::from(second);
         return goes_on(after).then_some(after);
     }
+    // `Securities and Exchange Commission`.
+    if word == "and" {
+        let begin = written(tokens, &(start..at + 1)).to_lowercase();
+        return (goes_on(at + 1) && nouns::goes_on(&begin)).then_some(at + 1);
+    }
     if word != "of" {
         return None;
     }
@@ -240,7 +246,8 @@ fn leads(tokens: &[Token<'_>], range: &Range<usize>, seen: &Seen, language: Lang
         let ordinary = seen.is_common(word) && !seen.is_name(word) && nouns::singular(word).is_none();
         return known || !(article || ordinary || (stop::is_quality(word) && !begin_known));
     }
-    if seen.is_name(word) {
+    let known = nouns::find(word).is_some_and(|noun| noun.name.and_then(Class::label).is_some());
+    if seen.is_name(word) || (known && evidence::is_named_thing(tokens, range.end)) {
         return true;
     }
     if seen.is_common(word) || language != Language::English {
@@ -281,15 +288,24 @@ fn stands_alone(tokens: &[Token<'_>], range: &Range<usize>, language: Language) 
     let demonym = noun.is_some_and(|noun| {
         noun.adjective || matches!(noun.name, Some(Class::Label("Ethnic group" | "Language")))
     });
-    let ending = ["ian", "ish", "ese", "ean"].iter().any(|end| token.lower.ends_with(end));
-    if (before_noun && demonym) || (ending && next.is_some_and(|next| !next.is_capital() && !next.is_stop()))
+    let adjective = next.is_some_and(|next| {
+        !next.is_capital()
+            && !next.is_stop()
+            && !next.has_digit()
+            && !["s", "ed"].iter().any(|end| next.lower.ends_with(end))
+    });
+    let ending = ["ian", "ish", "ese", "ean", "ican"].iter().any(|end| token.lower.ends_with(end));
+    if ((before_noun || adjective) && demonym)
+        || (ending && next.is_some_and(|next| !next.is_capital() && !next.is_stop()))
     {
         return false;
     }
     // A word that could stand in any text is no name because somebody gave it a capital.
-    let generic =
-        !named && noun.is_some_and(|noun| matches!(noun.common, Some(Class::Never | Class::Untyped)));
-    !generic || token.is_short_form()
+    let generic = !named
+        && noun.and_then(|noun| noun.common).or_else(|| nouns::singular(&token.lower)?.1.common).is_some_and(
+            |class| class.label().is_none() || kinds::is_named(class) || kinds::is_person(class),
+        );
+    !generic || token.is_short_form() || kinds::beside(tokens, range).is_some()
 }
 
 /// What a name with an article takes in of the common nouns behind it: `the Rance tidal power station`.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use okt_model::FoundBy;
 
 use super::Mention;
+use super::kinds;
 use super::nouns::{self, Class, Noun};
 use super::stop;
 use super::tokens::{Gap, Token};
@@ -131,14 +132,19 @@ fn chain(tokens: &[Token<'_>], start: usize, is_taken: &impl Fn(usize) -> bool) 
     let class = listed.unwrap_or(class);
     // A general word is made precise by what is not general itself.
     let precise = several
-        && heads
-            .iter()
-            .filter(|(at, _)| range.contains(at))
-            .all(|(_, before)| !before.general && before.common.and_then(Class::label).is_some());
+        && heads.iter().filter(|(at, _)| range.contains(at)).all(|(_, before)| {
+            before
+                .common
+                .is_some_and(|class| class.label().is_some() && (!before.general || kinds::is_named(class)))
+        });
     let counts = match class {
         Class::Never => false,
         Class::Untyped => precise,
-        Class::Label(_) => precise || listed_whole(&name) || !noun.general,
+        Class::Label(_) => {
+            // What people do is told by a word that could stand in any text: `researcher`.
+            let bare = noun.general || (!several && kinds::is_person(class));
+            precise || listed_whole(&name) || !bare || (!several && is_explained(tokens, last))
+        }
     } && !(range.len() == 1 && is_doing(tokens, last));
     let mention = made(tokens, range, name, class);
     Some(if counts { mention } else { Mention { name: String::new(), ..mention } })
@@ -188,7 +194,9 @@ fn part(tokens: &[Token<'_>], at: usize, inside: bool) -> Option<Part> {
             .lower
             .split('-')
             .all(|part| part.chars().count() > 2 && part.chars().all(char::is_alphabetic));
-        return (compound && next_is_noun() && !token.lower.ends_with("ly")).then_some(Part::Modifier);
+        // `long-rumored` tells nothing of a thing.
+        let plain = token.lower.ends_with("ly") || token.lower.ends_with("ed");
+        return (compound && next_is_noun() && !plain).then_some(Part::Modifier);
     }
     let own = nouns::find(&token.lower);
     if own.is_none() && is_learned(&token.lower) && next_is_noun() {
@@ -245,6 +253,13 @@ fn is_doing(tokens: &[Token<'_>], at: usize) -> bool {
         next.gap != Gap::None || matches!(next.lower.as_str(), "is" | "was" | "has" | "of" | "and" | "or")
     };
     tokens[at].lower.ends_with("ing") && tokens[at].lower.len() > 5 && !tokens.get(at + 1).is_none_or(named)
+}
+
+/// The subject of a definition: `A planet is a body that …`.
+fn is_explained(tokens: &[Token<'_>], at: usize) -> bool {
+    let word = |at: usize| tokens.get(at).map_or("", |token| token.lower.as_str());
+    let opens = at == 0 || (at == 1 && matches!(word(0), "a" | "an"));
+    opens && matches!(word(at + 1), "is" | "are") && matches!(word(at + 2), "a" | "an" | "any" | "the")
 }
 
 fn listed_whole(name: &str) -> bool {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use okt_model::FoundBy;
 
-use super::contexts::Contexts;
+use super::contexts::{self, Contexts};
+use super::evidence::{self, Weight};
 use super::kinds;
 use super::nouns::Class;
 use super::short::{self, Definition};
@@ -16,7 +17,7 @@ pub fn resolve(
     mut mentions: Vec<Vec<Mention>>,
     tokens: &[Vec<Token<'_>>],
     title: Option<&Mention>,
-    contexts: &Contexts<'_>,
+    places: &Contexts<'_>,
 ) -> Vec<Vec<Found>> {
     for found in &mut mentions {
         found.retain(|mention| !mention.name.is_empty());
@@ -33,8 +34,18 @@ pub fn resolve(
             things.entry(key(&name)).or_default().add(&name, mention);
         }
     }
+    for (found, tokens) in mentions.iter().zip(tokens) {
+        for (at, class, weight) in evidence::evidence(tokens, found) {
+            let name = meant(&found[at]).map(|name| key(&name));
+            let thing = name.and_then(|name| things.get_mut(&name));
+            if let (Some(thing), Some(label)) = (thing, class.label()) {
+                let votes = if weight == Weight::Said { &mut thing.said } else { &mut thing.hints };
+                *votes.entry(label).or_default() += 1;
+            }
+        }
+    }
     let about = title.and_then(meant).map(|name| key(&name));
-    mentions.iter().map(|found| of_fact(found, &things, about.as_deref(), &meant, contexts)).collect()
+    mentions.iter().map(|found| of_fact(found, &things, about.as_deref(), &meant, places)).collect()
 }
 
 fn of_fact(
@@ -84,6 +95,10 @@ struct Thing {
     names: Vec<(String, usize)>,
     classes: BTreeMap<&'static str, usize>,
     sure: Option<Class>,
+    /// What facts say it is.
+    said: BTreeMap<&'static str, usize>,
+    /// What it is where nothing else tells.
+    hints: BTreeMap<&'static str, usize>,
 }
 
 impl Thing {
@@ -106,9 +121,18 @@ impl Thing {
         self.names.iter().find(|(_, count)| *count == most).map_or("", |(name, _)| name)
     }
 
+    /// What its facts say, unless the table or the name tells the same more precisely; then the words beside it.
     fn class(&self) -> Option<Class> {
-        let most = self.classes.iter().max_by_key(|(_, count)| **count);
-        self.sure.or_else(|| most.map(|(label, _)| Class::Label(label)))
+        let most = |votes: &BTreeMap<&'static str, usize>| {
+            let best = votes.values().max()?;
+            votes.iter().find(|(_, count)| *count == best).map(|(label, _)| *label)
+        };
+        let own = self.sure.and_then(Class::label);
+        let said = most(&self.said).filter(|said| {
+            own.is_none_or(|own| *said != "Person" && contexts::widest(said) != contexts::widest(own))
+        });
+        let label = said.or(own).or_else(|| most(&self.classes)).or_else(|| most(&self.hints))?;
+        Some(Class::Label(label))
     }
 }
 
