@@ -135,7 +135,7 @@ fn bare_nouns_for_what_has_names_are_no_concepts() {
     for fact in [
         "A city lies on the coast of the island.",
         "The researcher met a developer.",
-        "A Republic was founded there.",
+        "A City was founded there.",
         "The American silent one was lost.",
         "Nobody liked the long-rumored integration.",
     ] {
