@@ -73,6 +73,11 @@ impl App {
             return Err(Error::Conflict(MERGING));
         }
         if !contexts::delete(&mut tx, scope.repository(), held.no).await? {
+            if held.context.concept_count == 0 {
+                return Err(Error::Conflict(
+                    "concepts of this context were merged into others; migrate it into another context, which removes it",
+                ));
+            }
             return Err(Error::InUse {
                 count: held.context.concept_count,
                 by: "concepts",

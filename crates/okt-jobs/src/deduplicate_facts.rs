@@ -78,8 +78,6 @@ pub(crate) async fn run(
     tools: Tools,
 ) -> Result<Finished, JobError> {
     let (mut compared, mut merged, mut grouped, mut refused, mut without) = (0, 0, 0, 0, 0);
-    // Of all sources: theirs are read for concepts next.
-    let mut settled = Vec::new();
     let mut judge = match tools.config().providers.dedup.policy {
         DedupPolicy::Judge => Some(Judge::new(&ctx, &tools, payload.source).await?),
         DedupPolicy::Rule | DedupPolicy::Cosine => None,
@@ -88,7 +86,8 @@ pub(crate) async fn run(
         if payload.source.is_none() {
             let age = tools.config().providers.dedup.catchup_max_age.duration();
             let mut tx = ctx.checkpoint().await?;
-            settled = fact_merges::settle_old(&mut tx, ctx.repository(), age).await?;
+            let settled = fact_merges::settle_old(&mut tx, ctx.repository(), age).await?;
+            extract_concepts::push_for(&mut tx, &tools, ctx.repository(), &settled).await?;
             tx.commit().await?;
         }
         let (mut after, mut round) = (0, 0);
@@ -113,10 +112,7 @@ pub(crate) async fn run(
             compared += decided.compared.len();
             refused += decided.contradictions.len();
             without += decided.proposed.lost.len();
-            if payload.source.is_none() {
-                settled.extend(decided.compared.iter().map(|fact| fact.no));
-            }
-            let applied = apply(&ctx, &space, &vectors, decided).await?;
+            let applied = apply(&ctx, &tools, &payload, (&space, &vectors), decided).await?;
             merged += applied.merged;
             grouped += applied.grouped;
             let done = u64::try_from(compared).unwrap_or(u64::MAX);
@@ -127,9 +123,8 @@ pub(crate) async fn run(
     if without > 0 && payload.source.is_some() {
         tx.push(&EmbedFacts { source: payload.source }, When::default()).await?;
     }
-    match payload.source {
-        Some(source) => extract_concepts::push(&mut tx, &tools, source).await?,
-        None => extract_concepts::push_for(&mut tx, &tools, ctx.repository(), &settled).await?,
+    if let Some(source) = payload.source {
+        extract_concepts::push(&mut tx, &tools, source).await?;
     }
     // Who took the source apart has asked for it already.
     if payload.source.is_none() {
@@ -241,8 +236,9 @@ struct Applied {
 /// compared. What has changed stays new, and is compared again.
 async fn apply(
     ctx: &JobContext,
-    space: &EmbeddingSpace,
-    vectors: &Vectors,
+    tools: &Tools,
+    payload: &DeduplicateFacts,
+    (space, vectors): (&EmbeddingSpace, &Vectors),
     decided: Decided,
 ) -> Result<Applied, JobError> {
     let repository = ctx.repository();
@@ -276,6 +272,10 @@ async fn apply(
     });
     let settled: Vec<i64> = settled.map(|fact| fact.no).collect();
     fact_merges::settle(&mut tx, repository, &settled).await?;
+    // Of one source all facts are read together, at the end.
+    if payload.source.is_none() {
+        extract_concepts::push_for(&mut tx, tools, repository, &settled).await?;
+    }
     tx.commit().await?;
     let gone: Vec<Uuid> = merges.iter().filter_map(|merge| concerned.get(&merge.fact).copied()).collect();
     // What is left behind here is swept up by `cleanup_facts`.

@@ -2,7 +2,8 @@
 //! the repository, and leaves each with the vector of its description: names, context, and a few facts.
 //!
 //! A vector is called by the text that it was made of. So a concept that is described otherwise by now gets another one, and a
-//! run that finds it in the store does not ask for it again.
+//! run that finds it in the store does not ask for it again. Before it is asked for, it is written down whose it will be: of
+//! two runs one asks, and nobody takes it for one of nobody.
 
 use std::collections::HashSet;
 
@@ -30,8 +31,10 @@ pub(crate) async fn run(payload: EmbedConcepts, ctx: JobContext, tools: Tools) -
     let Some((space, vectors)) = current(&tools).await? else { return ctx.begin().await?.commit(None).await };
     let billing = billing(&ctx, payload.source);
     let budget = SubjectBudget::open(tools.ai(), &billing, max_cost(&ctx, payload.source).await?).await?;
-    let filler = Filler::new(&tools, &vectors, &space, billing, budget)?;
-    vectors.store().prepare(&filler.place, false).await.map_err(or_wait)?;
+    let is_for_all = payload.source.is_none() && payload.concepts.is_empty();
+    let again = is_for_all || ctx.attempt() > 1;
+    let maker = VectorMaker::new(&tools, &vectors, &space, (billing, budget), again)?;
+    vectors.store().prepare(&maker.place, false).await.map_err(or_wait)?;
     let (mut after, mut done, mut cost) = (0, 0_u64, Cost::default());
     loop {
         let mut tx = ctx.checkpoint().await?;
@@ -47,9 +50,9 @@ pub(crate) async fn run(payload: EmbedConcepts, ctx: JobContext, tools: Tools) -
         tx.commit().await?;
         let Some(last) = concepts.last() else { break };
         after = *last;
-        for some in concepts.chunks(filler.batch) {
+        for some in concepts.chunks(maker.batch) {
             still(&tools, &space).await?;
-            match filler.fill(ctx.databases(), some).await? {
+            match maker.fill(ctx.databases(), some).await? {
                 Filled::For(filled) => {
                     ctx.spent(filled.cost);
                     cost.usd += filled.cost.usd;
@@ -64,7 +67,7 @@ pub(crate) async fn run(payload: EmbedConcepts, ctx: JobContext, tools: Tools) -
             ctx.progress(Progress { stage: "concepts".to_owned(), done, total: None, message: None });
         }
     }
-    vectors.store().index(&filler.tenant, &filler.place).await.map_err(or_wait)?;
+    vectors.store().index(&maker.tenant, &maker.place).await.map_err(or_wait)?;
     let mut tx = ctx.begin().await?;
     // Those that others changed are compared already.
     if payload.concepts.is_empty() {
@@ -84,8 +87,8 @@ pub(crate) async fn fill_all(
 ) -> Result<u64, JobError> {
     let Repository { id, database, .. } = repository;
     let billing = Billing { repository: *id, database: database.clone(), subject: None, job: None };
-    let filler = Filler::new(tools, vectors, space, billing, SubjectBudget::unlimited())?;
-    vectors.store().prepare(&filler.place, false).await?;
+    let maker = VectorMaker::new(tools, vectors, space, (billing, SubjectBudget::unlimited()), true)?;
+    vectors.store().prepare(&maker.place, false).await?;
     let (mut after, mut made) = (0, 0);
     loop {
         let mut tx = databases.begin_to_read(database, *id).await?;
@@ -93,8 +96,8 @@ pub(crate) async fn fill_all(
         tx.commit().await?;
         let Some(last) = concepts.last() else { break };
         after = *last;
-        for some in concepts.chunks(filler.batch) {
-            match filler.fill(databases, some).await? {
+        for some in concepts.chunks(maker.batch) {
+            match maker.fill(databases, some).await? {
                 Filled::For(filled) => made += u64::try_from(filled.numbers.len()).unwrap_or(0),
                 Filled::OverMaxCost | Filled::OverBudget(_) => {
                     return Err(JobError::Waits { why: Waiting::Budget, delay: BUDGET_RETRY });
@@ -102,7 +105,7 @@ pub(crate) async fn fill_all(
             }
         }
     }
-    vectors.store().index(&filler.tenant, &filler.place).await?;
+    vectors.store().index(&maker.tenant, &maker.place).await?;
     Ok(made)
 }
 
@@ -129,50 +132,63 @@ pub(crate) async fn reconcile(
         let gone: Vec<Uuid> = ids.into_iter().filter(|id| !live.contains(id)).collect();
         if !gone.is_empty() {
             vectors.store().remove(&tenant, &place, &gone).await?;
+            // Those of merged concepts: should a merge be undone, they are made again.
+            let mut tx = databases.begin(database, repository).await?;
+            concept_vectors::unmark(&mut tx, repository, &gone).await?;
+            tx.commit().await?;
         }
     }
-    let (mut after, mut lost) = (0, 0);
+    let (mut after, mut forgotten) = (0, 0);
     loop {
         let mut tx = databases.begin_to_read(database, repository).await?;
         let marked = concept_vectors::list_marked(&mut tx, repository, space.no, after, PAGE).await?;
         tx.commit().await?;
-        let Some(last) = marked.last() else { return Ok(lost) };
+        let Some(last) = marked.last() else { return Ok(forgotten) };
         after = last.0;
         let ids: Vec<Uuid> = marked.iter().map(|(_, vector)| *vector).collect();
         let there: HashSet<Uuid> =
             vectors.store().existing(&tenant, &place, &ids).await?.into_iter().collect();
-        let missing: Vec<i64> =
-            marked.iter().filter(|(_, vector)| !there.contains(vector)).map(|(no, _)| *no).collect();
+        let missing: Vec<Uuid> = ids.into_iter().filter(|vector| !there.contains(vector)).collect();
         if !missing.is_empty() {
             let mut tx = databases.begin(database, repository).await?;
-            lost += concept_vectors::unmark(&mut tx, repository, &missing).await?;
+            forgotten += concept_vectors::unmark(&mut tx, repository, &missing).await?;
             tx.commit().await?;
         }
     }
 }
 
 /// Gives concepts of one repository their vectors in one space.
-struct Filler<'v> {
+struct VectorMaker<'v> {
     vectors: &'v Vectors,
     place: okt_vectors::Space,
     space: i16,
     tenant: Tenant,
     embedder: Embedder,
     batch: usize,
+    /// Also what another run has begun: it may have died.
+    again: bool,
 }
 
-impl<'v> Filler<'v> {
+impl<'v> VectorMaker<'v> {
     fn new(
         tools: &Tools,
         vectors: &'v Vectors,
         space: &EmbeddingSpace,
-        billing: Billing,
-        budget: SubjectBudget,
+        (billing, budget): (Billing, SubjectBudget),
+        again: bool,
     ) -> Result<Self> {
         let batch = usize::try_from(tools.config().providers.ai.embed_batch_size.max(1)).unwrap_or(1);
         let tenant = Tenant::new(billing.repository, &billing.database);
         let embedder = Embedder::new(tools.ai(), billing, budget, Operation::ConceptEmbedding, space)?;
-        Ok(Self { vectors, place: vectors.concept_space(space), space: space.no, tenant, embedder, batch })
+        Ok(Self {
+            vectors,
+            place: vectors.concept_space(space),
+            space: space.no,
+            tenant,
+            embedder,
+            batch,
+            again,
+        })
     }
 
     /// Those of these that are described otherwise than when their vectors were made.
@@ -191,6 +207,11 @@ impl<'v> Filler<'v> {
                 due.push(Embeddable { id, no: concept.no, text });
             }
         }
+        let wanted: Vec<(i64, Uuid)> = due.iter().map(|one| (one.no, one.id)).collect();
+        let mut tx = databases.begin(database, *repository).await?;
+        let claimed = concept_vectors::claim(&mut tx, *repository, &wanted, self.again).await?;
+        tx.commit().await?;
+        due.retain(|one| claimed.contains(&one.no));
         if due.is_empty() {
             return Ok(Filled::For(Embedded::default()));
         }

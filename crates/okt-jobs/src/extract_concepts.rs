@@ -13,13 +13,13 @@ use okt_ai::waiting_for_budget;
 use okt_extract::Promptset;
 use okt_extract::concepts::{self, Found};
 use okt_model::{
-    ConceptExtraction, ContentHash, Context, EmbedConcepts, Error, ExtractConcepts, NoFacts,
+    ConceptExtraction, ContentHash, Context, EmbedConcepts, Error, ExtractConcepts, JobId, NoFacts,
     RefreshConceptRelations, RepositoryId, Result, Source, SourceId, UnmappedContexts,
 };
 use okt_queue::{Finished, JobCommit, JobContext, JobError};
 use okt_store::concept_readings::{self, Readable, ReadingState};
-use okt_store::outbox::When;
-use okt_store::{contexts, promptsets, repository_settings, source_extractions, sources};
+use okt_store::outbox::{self, When};
+use okt_store::{Connection, contexts, promptsets, repository_settings, source_extractions, sources};
 
 use self::reading::Reading;
 use crate::Tools;
@@ -70,15 +70,18 @@ pub(crate) async fn push(tx: &mut JobCommit, tools: &Tools, source: SourceId) ->
     Ok(())
 }
 
-/// As [`push`], for the sources that make these facts.
+/// As [`push`], for the sources that make these facts; in the transaction that makes the facts stable.
 pub(crate) async fn push_for(
-    tx: &mut JobCommit,
+    conn: &mut Connection,
     tools: &Tools,
     repository: RepositoryId,
     facts: &[i64],
 ) -> Result<(), JobError> {
-    for source in concept_readings::list_sources(tx, repository, facts).await? {
-        push(tx, tools, source).await?;
+    if tools.config().providers.decomposition.concept_extraction.is_on() {
+        for source in concept_readings::list_sources(conn, repository, facts).await? {
+            outbox::push(conn, repository, JobId::mint(), &ExtractConcepts { source }, When::default())
+                .await?;
+        }
     }
     Ok(())
 }

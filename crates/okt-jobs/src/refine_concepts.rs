@@ -17,13 +17,13 @@ use okt_extract::concepts::twins::{
 };
 use okt_extract::{Promptset, concepts};
 use okt_model::{
-    CATCH_ALL_CONTEXT, ConceptId, ConceptMergedBy, Cost, EmbedConcepts, Error, NewConceptMerge, Operation,
+    CATCH_ALL_CONTEXT, ConceptMergedBy, Cost, EmbedConcepts, Error, JobId, NewConceptMerge, Operation,
     Progress, RefineConcepts, RefreshConceptRelations, Result, Subject, SubjectKind, name_key,
 };
 use okt_providers::ai::Model;
 use okt_queue::{Finished, JobCommit, JobContext, JobError};
 use okt_store::concept_vectors::{self, DescribedConcept};
-use okt_store::outbox::When;
+use okt_store::outbox::{self, When};
 use okt_store::{concept_merges, concept_twins, curation, promptsets, repository_settings};
 use okt_vectors::Tenant;
 use uuid::Uuid;
@@ -58,11 +58,19 @@ type Pair = (i64, i64);
 /// What became of pairs.
 #[derive(Default)]
 struct Found {
-    /// Who says so, and why.
-    merges: BTreeMap<Pair, (ConceptMergedBy, String)>,
-    verdicts: Vec<(Pair, &'static str)>,
+    /// Who says that they are one, and why.
+    same: BTreeMap<Pair, (ConceptMergedBy, String)>,
+    verdicts: BTreeMap<Pair, &'static str>,
     /// Concepts without a usable answer.
     failed: u64,
+}
+
+/// A concept that becomes a part of another one.
+struct Merge {
+    concept: i64,
+    into: i64,
+    by: ConceptMergedBy,
+    reason: String,
 }
 
 pub(crate) async fn run(_: RefineConcepts, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
@@ -71,66 +79,141 @@ pub(crate) async fn run(_: RefineConcepts, ctx: JobContext, tools: Tools) -> Res
     }
     // Two would ask about the same pairs.
     ctx.one_at_a_time().await?;
+    let judge = Judge::new(&ctx, &tools).await?;
+    // A model is asked about what is near, too: what has no vector yet waits for it.
+    let space = current(&tools).await?.filter(|_| judge.is_some()).map(|(space, _)| space.no);
     let limit = i64::from(tools.config().providers.refinement.max_candidates_per_run);
     let mut tx = ctx.checkpoint().await?;
-    let numbers = concept_twins::list_unrefined(&mut tx, ctx.repository(), limit + 1).await?;
+    let mut numbers = concept_twins::list_unrefined(&mut tx, ctx.repository(), space, limit + 1).await?;
     tx.commit().await?;
-    let more = i64::try_from(numbers.len()).unwrap_or(i64::MAX) > limit;
-    let numbers = &numbers[..numbers.len().min(usize::try_from(limit).unwrap_or(usize::MAX))];
-    let work = Work::read(&ctx, &tools, numbers).await?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = numbers.len() > limit;
+    numbers.truncate(limit);
+    let work = Work::read(&ctx, &tools, judge, &numbers).await?;
     let mut found = work.by_rule();
-    if let Some(judge) = &work.judge {
-        judge.ask(&ctx, &tools, &work, &mut found).await?;
+    let stopped = match &work.judge {
+        Some(judge) => judge.ask(&ctx, &tools, &work, &mut found).await,
+        None => None,
+    };
+    // What was answered is paid for, so it is kept, whatever the other questions met.
+    let merged = write(&ctx, &tools, &work, &found).await?;
+    if let Some(stopped) = stopped {
+        return Err(stopped);
     }
     let mut tx = ctx.begin().await?;
-    let merged = write(&mut tx, &ctx, &work, &found).await?;
-    concept_twins::mark_refined(&mut tx, ctx.repository(), numbers).await?;
-    if !merged.is_empty() {
-        tx.push(&RefreshConceptRelations {}, When::default()).await?;
-        if tools.vectors().is_some() {
-            let concepts = merged.iter().copied().collect();
-            tx.push(&EmbedConcepts { source: None, concepts }, When::default()).await?;
-        }
-    }
+    concept_twins::mark_refined(&mut tx, ctx.repository(), &numbers).await?;
     if more {
         tx.push(&RefineConcepts {}, When::default()).await?;
     }
     let output = serde_json::json!({
-        "concepts": numbers.len(), "merged": found.merges.len(), "judged": found.verdicts.len(), "failed": found.failed,
+        "concepts": numbers.len(), "merged": merged, "judged": found.verdicts.len(), "failed": found.failed,
     });
     tx.commit(Some(output)).await
 }
 
-/// Merges, each from the concept with fewer facts into the other; returns what took others in.
-async fn write(
-    tx: &mut JobCommit,
-    ctx: &JobContext,
-    work: &Work,
-    found: &Found,
-) -> Result<BTreeSet<ConceptId>, JobError> {
-    let mut took_in = BTreeSet::new();
-    for (pair, (by, reason)) in &found.merges {
-        let (Some(one), Some(other)) = (work.known.get(&pair.0), work.known.get(&pair.1)) else { continue };
-        let (concept, into) = if work.is_better(one, other) { (other, one) } else { (one, other) };
-        let merge = NewConceptMerge {
-            concept: concept.id,
-            into: into.id,
-            by: *by,
-            job: Some(ctx.id()),
-            person: None,
-            reason: Some(reason.clone()),
+/// Keeps the verdicts, and merges. Each merge in a transaction of its own: it holds contexts that others wait for, and counts.
+/// Returns how many there were.
+async fn write(ctx: &JobContext, tools: &Tools, work: &Work, found: &Found) -> Result<u64, JobError> {
+    let merges = merges(ctx, work, found).await?;
+    let parts: BTreeSet<i64> = merges.iter().map(|merge| merge.concept).collect();
+    if let Some(judge) = &work.judge {
+        // Those of pairs that become one are said by the journal.
+        let apart = |(one, other): &Pair| !parts.contains(one) && !parts.contains(other);
+        let verdicts: Vec<(Pair, &str)> = found
+            .verdicts
+            .iter()
+            .filter(|(pair, verdict)| **verdict != "same" || apart(pair))
+            .map(|(pair, verdict)| (*pair, *verdict))
+            .collect();
+        let mut tx = ctx.checkpoint().await?;
+        concept_twins::insert_verdicts(&mut tx, ctx.repository(), &verdicts, judge.id).await?;
+        tx.commit().await?;
+    }
+    let mut count = 0;
+    for Merge { concept, into, by, reason } in merges {
+        let (concept, into) = (work.known[&concept].id, work.known[&into].id);
+        let merge =
+            NewConceptMerge { concept, into, by, job: Some(ctx.id()), person: None, reason: Some(reason) };
+        let repository = ctx.repository();
+        let mut tx = ctx.checkpoint().await?;
+        // One that is missing now was merged or taken away meanwhile, or a person has parted the two.
+        if curation::merge(&mut tx, repository, &merge).await?.is_some() {
+            count += 1;
+            let relations = RefreshConceptRelations {};
+            outbox::push(&mut tx, repository, JobId::mint(), &relations, When::default()).await?;
+            if tools.vectors().is_some() {
+                let vectors = EmbedConcepts { source: None, concepts: vec![into] };
+                outbox::push(&mut tx, repository, JobId::mint(), &vectors, When::default()).await?;
+            }
+        }
+        tx.commit().await?;
+    }
+    Ok(count)
+}
+
+/// What becomes a part of what. If A is B and B is C, all three are one, unless somebody said that two of them are not, or they
+/// would be of two contexts beside the catch-all: then the later pair stays apart. All of one thing go into the best of them.
+async fn merges(ctx: &JobContext, work: &Work, found: &Found) -> Result<Vec<Merge>, JobError> {
+    let mut different: BTreeSet<Pair> = found
+        .verdicts
+        .iter()
+        .filter(|(_, verdict)| **verdict == "different")
+        .map(|(pair, _)| *pair)
+        .collect();
+    if let Some(judge) = &work.judge {
+        let concerned: BTreeSet<i64> = found.same.keys().flat_map(|(one, other)| [*one, *other]).collect();
+        let all = concerned.iter().flat_map(|one| concerned.range(one + 1..).map(|other| (*one, *other)));
+        let all: Vec<Pair> = all.collect();
+        let mut tx = ctx.checkpoint().await?;
+        let judged = concept_twins::list_judged(&mut tx, ctx.repository(), &all, judge.id).await?;
+        tx.commit().await?;
+        different.extend(judged.into_iter().filter(|(_, different)| *different).map(|(pair, _)| pair));
+    }
+    // Rules first: they are certain.
+    let mut pairs: Vec<(&Pair, &(ConceptMergedBy, String))> = found.same.iter().collect();
+    pairs.sort_by_key(|(pair, (by, _))| (*by != ConceptMergedBy::Rule, **pair));
+    let mut things: Vec<BTreeSet<i64>> = Vec::new();
+    let mut reasons: BTreeMap<i64, (ConceptMergedBy, String)> = BTreeMap::new();
+    for (pair, why) in pairs {
+        let mut take = |no: i64| match things.iter().position(|thing| thing.contains(&no)) {
+            Some(at) => things.swap_remove(at),
+            None => BTreeSet::from([no]),
         };
-        // What is missing now was merged or taken away meanwhile, or a person has parted the two.
-        match curation::merge(tx, ctx.repository(), &merge).await {
-            Ok(Some(_)) => drop(took_in.insert(into.id)),
-            Ok(None) => {}
-            Err(error) => return Err(error.into()),
+        let one = take(pair.0);
+        if one.contains(&pair.1) {
+            things.push(one);
+            continue;
+        }
+        let other = take(pair.1);
+        let mut across = one.iter().flat_map(|a| other.iter().map(|b| (*a.min(b), *a.max(b))));
+        let contexts =
+            one.iter().chain(&other).map(|no| &work.known[no]).filter(|known| !is_catch_all(known));
+        let contexts: BTreeSet<&str> = contexts.map(|known| known.context.as_str()).collect();
+        if contexts.len() > 1 || across.any(|pair| different.contains(&pair)) {
+            things.extend([one, other]);
+            continue;
+        }
+        for no in [pair.0, pair.1] {
+            reasons.entry(no).or_insert_with(|| why.clone());
+        }
+        things.push(one.into_iter().chain(other).collect());
+    }
+    let mut merges = Vec::new();
+    for thing in things {
+        let best = thing.iter().copied().max_by_key(|no| rank(&work.known[no]));
+        for concept in thing {
+            let (Some(into), Some((by, reason))) = (best, reasons.remove(&concept)) else { continue };
+            if concept != into {
+                merges.push(Merge { concept, into, by, reason });
+            }
         }
     }
-    if let Some(judge) = &work.judge {
-        concept_twins::insert_verdicts(tx, ctx.repository(), &found.verdicts, judge.id).await?;
-    }
-    Ok(took_in)
+    Ok(merges)
+}
+
+/// Which of those that are one thing stays: one that somebody has said the class of, the one with the most facts, the oldest.
+fn rank(concept: &DescribedConcept) -> (bool, i64, std::cmp::Reverse<i64>) {
+    (!is_catch_all(concept), concept.fact_count, std::cmp::Reverse(concept.no))
 }
 
 /// Concepts to compare, those that they may be the same as, and who decides what no rule does.
@@ -138,13 +221,19 @@ struct Work {
     known: BTreeMap<i64, DescribedConcept>,
     /// Pairs that may be one thing, and that nobody has parted or judged.
     pairs: BTreeSet<Pair>,
+    /// For names by which two may be one: all other concepts that have that name or alias.
+    namesakes: BTreeMap<i64, BTreeSet<i64>>,
     judge: Option<Judge>,
 }
 
 impl Work {
-    async fn read(ctx: &JobContext, tools: &Tools, numbers: &[i64]) -> Result<Self, JobError> {
+    async fn read(
+        ctx: &JobContext,
+        tools: &Tools,
+        judge: Option<Judge>,
+        numbers: &[i64],
+    ) -> Result<Self, JobError> {
         let repository = ctx.repository();
-        let judge = Judge::new(ctx, tools).await?;
         let mut tx = ctx.checkpoint().await?;
         let described = concept_vectors::describe(&mut tx, repository, numbers).await?;
         let mut names = BTreeSet::new();
@@ -165,7 +254,7 @@ impl Work {
         let others = concept_vectors::describe(&mut tx, repository, &others).await?;
         let known: BTreeMap<i64, DescribedConcept> =
             described.into_iter().chain(others).map(|concept| (concept.no, concept)).collect();
-        let mut work = Self { known, pairs: BTreeSet::new(), judge };
+        let mut work = Self { known, pairs: BTreeSet::new(), namesakes: BTreeMap::new(), judge };
         let open: BTreeSet<Pair> =
             pairs.into_iter().map(|(one, other)| (one.min(other), one.max(other))).collect();
         let open: Vec<Pair> = open.into_iter().filter(|pair| work.may_be_one(*pair)).collect();
@@ -173,9 +262,15 @@ impl Work {
         work.pairs = open.into_iter().filter(|pair| !parted.contains(pair)).collect();
         if let Some(judge) = &work.judge {
             let all: Vec<Pair> = work.pairs.iter().copied().collect();
-            for judged in concept_twins::list_judged(&mut tx, repository, &all, judge.id).await? {
+            for judged in concept_twins::list_judged(&mut tx, repository, &all, judge.id).await?.into_keys() {
                 work.pairs.remove(&judged);
             }
+        }
+        let concerned: BTreeSet<i64> = work.pairs.iter().flat_map(|(one, other)| [*one, *other]).collect();
+        let names: Vec<(i64, String)> =
+            concerned.into_iter().map(|no| (no, name_key(&work.known[&no].name))).collect();
+        for (one, other) in concept_twins::list_namesakes(&mut tx, repository, &names).await? {
+            work.namesakes.entry(one).or_default().insert(other);
         }
         tx.commit().await?;
         Ok(work)
@@ -191,55 +286,39 @@ impl Work {
     fn by_rule(&self) -> Found {
         let mut found = Found::default();
         for pair in &self.pairs {
-            let (one, other) = (&self.known[&pair.0], &self.known[&pair.1]);
-            if let Some(reason) = certain(one, other) {
-                found.merges.insert(*pair, (ConceptMergedBy::Rule, reason.to_owned()));
-            }
-        }
-        // A name in the catch-all that several other concepts have may be any of them.
-        let in_catch_all: Vec<(Pair, i64)> = found
-            .merges
-            .keys()
-            .filter_map(|pair| {
-                let (one, other) = (&self.known[&pair.0], &self.known[&pair.1]);
-                (one.context != other.context)
-                    .then_some((*pair, if is_catch_all(one) { one.no } else { other.no }))
-            })
-            .collect();
-        for (pair, caught) in &in_catch_all {
-            if in_catch_all.iter().filter(|(_, other)| other == caught).count() > 1 {
-                found.merges.remove(pair);
+            if let Some(reason) = self.certain(&self.known[&pair.0], &self.known[&pair.1]) {
+                found.same.insert(*pair, (ConceptMergedBy::Rule, reason.to_owned()));
             }
         }
         found
     }
 
-    /// Which of two that are one thing stays: one that somebody has said the class of, the one with more facts, the older one.
-    fn is_better(&self, one: &DescribedConcept, other: &DescribedConcept) -> bool {
-        let rank = |concept: &DescribedConcept| {
-            (!is_catch_all(concept), concept.fact_count, std::cmp::Reverse(concept.no))
+    /// Why two concepts are certainly one thing, if they are.
+    fn certain(&self, one: &DescribedConcept, other: &DescribedConcept) -> Option<&'static str> {
+        let (key, other_key) = (name_key(&one.name), name_key(&other.name));
+        // A name that several have may be any of them.
+        let only = |named: &DescribedConcept, other: &DescribedConcept| {
+            self.namesakes.get(&named.no).is_some_and(|all| *all == BTreeSet::from([other.no]))
         };
-        rank(one) > rank(other)
+        if one.context != other.context {
+            let (caught, known) = if is_catch_all(one) { (one, other) } else { (other, one) };
+            let same = key == other_key && only(caught, known);
+            return same.then_some("the same name, once without a context");
+        }
+        if is_same_spelling(&key, &other_key) {
+            return Some("two spellings of one name");
+        }
+        let abbreviates = |short: &DescribedConcept, long: &DescribedConcept| {
+            long.aliases.contains(&short.name)
+                && is_abbreviation(&short.name, &long.name)
+                && only(short, long)
+        };
+        (abbreviates(one, other) || abbreviates(other, one)).then_some("a name and its abbreviation")
     }
 }
 
 fn is_catch_all(concept: &DescribedConcept) -> bool {
     concept.context.eq_ignore_ascii_case(CATCH_ALL_CONTEXT)
-}
-
-/// Why two concepts are certainly one thing, if they are.
-fn certain(one: &DescribedConcept, other: &DescribedConcept) -> Option<&'static str> {
-    let (key, other_key) = (name_key(&one.name), name_key(&other.name));
-    if one.context != other.context {
-        return (key == other_key).then_some("the same name, once without a context");
-    }
-    if is_same_spelling(&key, &other_key) {
-        return Some("two spellings of one name");
-    }
-    let is_alias = |of: &DescribedConcept, name: &DescribedConcept| {
-        of.aliases.contains(&name.name) && is_abbreviation(&name.name, &of.name)
-    };
-    (is_alias(one, other) || is_alias(other, one)).then_some("a name and its abbreviation")
 }
 
 /// Concepts whose vectors are near those of these.
@@ -283,6 +362,9 @@ struct Judge {
     budget: Arc<RepositoryBudget>,
 }
 
+/// What came of the question about a concept; nothing where it was not asked because of what another one met.
+type Ended = (i64, Vec<i64>, Option<Result<Vec<TwinVerdict>, Unanswered>>);
+
 impl Judge {
     async fn new(ctx: &JobContext, tools: &Tools) -> Result<Option<Self>, JobError> {
         let name = &tools.config().providers.refinement.model;
@@ -299,16 +381,10 @@ impl Judge {
         Ok(Some(Self { model, promptset, id, budget }))
     }
 
-    /// Asks about all pairs that no rule decides, for each concept once.
-    async fn ask(
-        &self,
-        ctx: &JobContext,
-        tools: &Tools,
-        work: &Work,
-        found: &mut Found,
-    ) -> Result<(), JobError> {
+    /// Asks about all pairs that no rule decides, for each concept once; returns why not all were answered.
+    async fn ask(&self, ctx: &JobContext, tools: &Tools, work: &Work, found: &mut Found) -> Option<JobError> {
         let mut of: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
-        for pair in work.pairs.iter().filter(|pair| !found.merges.contains_key(pair)) {
+        for pair in work.pairs.iter().filter(|pair| !found.same.contains_key(pair)) {
             let others = of.entry(pair.1).or_default();
             if others.len() < MOST_OTHERS {
                 others.push(pair.0);
@@ -318,6 +394,7 @@ impl Judge {
         let concurrency =
             usize::try_from(tools.config().providers.refinement.max_concurrency.max(1)).unwrap_or(1);
         let total = u64::try_from(of.len()).ok();
+        ctx.progress(Progress { stage: "concepts".to_owned(), done: 0, total, message: None });
         let one = |(concept, others): (i64, Vec<i64>)| {
             let patience = &patience;
             async move {
@@ -330,11 +407,9 @@ impl Judge {
             }
             .boxed()
         };
-        type Ended = (i64, Vec<i64>, Option<Result<Vec<TwinVerdict>, Unanswered>>);
         let calls: Vec<BoxFuture<'_, Ended>> = of.into_iter().map(one).collect();
         // Those that are out are waited for, whatever the others met: they are paid for.
         let ended: Vec<Ended> = stream::iter(calls).buffered(concurrency).collect().await;
-        ctx.progress(Progress { stage: "concepts".to_owned(), done: 0, total, message: None });
         let mut stopped = None;
         for (concept, others, ended) in ended {
             match ended {
@@ -345,13 +420,12 @@ impl Judge {
                 None => {}
             }
         }
-        match stopped {
-            None => Ok(()),
-            Some(Stopped::Wait { why, delay, .. }) => Err(JobError::Waits { why, delay }),
-            Some(Stopped::Retryable(error)) if error.retryable() && ctx.attempt() < RUNS => Err(error.into()),
-            Some(Stopped::Retryable(error)) => Err(Error::Operator(error.to_string()).into()),
-            Some(Stopped::Permanent { message, .. }) => Err(Error::Operator(message).into()),
-        }
+        Some(match stopped? {
+            Stopped::Wait { why, delay, .. } => JobError::Waits { why, delay },
+            Stopped::Retryable(error) if error.retryable() && ctx.attempt() < RUNS => error.into(),
+            Stopped::Retryable(error) => Error::Operator(error.to_string()).into(),
+            Stopped::Permanent { message, .. } => Error::Operator(message).into(),
+        })
     }
 
     async fn one(
@@ -398,13 +472,13 @@ impl Found {
             let word = match verdict {
                 TwinVerdict::Same(reason) => {
                     let reason = if reason.is_empty() { "a model says so".to_owned() } else { reason };
-                    self.merges.insert(pair, (ConceptMergedBy::Judge, reason));
+                    self.same.insert(pair, (ConceptMergedBy::Judge, reason));
                     "same"
                 }
                 TwinVerdict::Different => "different",
                 TwinVerdict::Unsure => "unsure",
             };
-            self.verdicts.push((pair, word));
+            self.verdicts.insert(pair, word);
         }
     }
 }

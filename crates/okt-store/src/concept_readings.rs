@@ -17,13 +17,21 @@ pub struct Readable {
     pub read_before: bool,
 }
 
+/// What was asked about a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedBefore {
+    pub question: ContentHash,
+    /// About so many facts. If there are fewer by now, the numbers in the answer mean others.
+    pub facts: i32,
+}
+
 /// What a reader has to do with a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadingState {
     /// To be read, in no batch yet.
     Open,
     /// To be read with those of the same batch, which were perhaps asked about already.
-    Planned { batch: i64, question: Option<ContentHash> },
+    Planned { batch: i64, asked: Option<AskedBefore> },
     /// Nothing: it was read, another source's job reads it, or it is not a fact of its own (new, rejected, a duplicate).
     Settled,
 }
@@ -39,7 +47,7 @@ pub async fn list(
 ) -> Result<Vec<Readable>> {
     let rows = sqlx::query!(
         r#"SELECT f.no, f.text, f.status = 'stable' AS "stable!", r.reader AS "reader?", r.done AS "done?",
-                  r.batch AS "batch?", r.question, r.source_no = s.no AS "ours?"
+                  r.batch AS "batch?", r.question, r.asked, r.source_no = s.no AS "ours?"
              FROM okt_repository.sources s
              JOIN okt_repository.fact_sources l ON l.repository_id = s.repository_id AND l.source_no = s.no
              JOIN okt_repository.facts f ON f.repository_id = l.repository_id AND f.no = l.fact_no
@@ -52,8 +60,9 @@ pub async fn list(
     let rows = rows.fetch_all(conn).await?.into_iter().map(|row| {
         let same = row.reader == Some(reader);
         let question = row.question.as_deref().map(hash).transpose()?;
+        let asked = question.zip(row.asked).map(|(question, facts)| AskedBefore { question, facts });
         let state = match row.batch {
-            Some(batch) if same && row.ours == Some(true) => ReadingState::Planned { batch, question },
+            Some(batch) if same && row.ours == Some(true) => ReadingState::Planned { batch, asked },
             _ if !same && row.stable => ReadingState::Open,
             _ => ReadingState::Settled,
         };
@@ -67,17 +76,22 @@ pub async fn list(
 pub async fn note_questions(
     conn: &mut PgConnection,
     repository: RepositoryId,
-    questions: &[(i64, ContentHash)],
+    questions: &[(i64, AskedBefore)],
 ) -> Result<u64> {
-    let (facts, keys): (Vec<i64>, Vec<Vec<u8>>) =
-        questions.iter().map(|(fact, question)| (*fact, question.0.to_vec())).unzip();
+    let mut rows = (Vec::new(), Vec::new(), Vec::new());
+    for (fact, asked) in questions {
+        rows.0.push(*fact);
+        rows.1.push(asked.question.0.to_vec());
+        rows.2.push(asked.facts);
+    }
     let noted = sqlx::query!(
-        "UPDATE okt_repository.concept_readings r SET question = n.question
-           FROM unnest($2::bigint[], $3::bytea[]) AS n (fact_no, question)
+        "UPDATE okt_repository.concept_readings r SET question = n.question, asked = n.asked
+           FROM unnest($2::bigint[], $3::bytea[], $4::integer[]) AS n (fact_no, question, asked)
           WHERE r.repository_id = $1 AND r.fact_no = n.fact_no AND NOT r.done",
         repository.uuid(),
-        &facts,
-        &keys,
+        &rows.0,
+        &rows.1,
+        &rows.2,
     );
     Ok(noted.execute(conn).await?.rows_affected())
 }

@@ -1,24 +1,29 @@
 //! Concepts that may be one thing: who has names like another, and `okt_repository.concept_verdicts`, what was said of pairs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use okt_model::RepositoryId;
 use sqlx::PgConnection;
 
 use okt_pg::Result;
 
-/// Concepts that were not yet compared with others, by their numbers, the oldest first.
+/// Concepts that were not yet compared with others, by their numbers, the oldest first; with a space only those that have a
+/// vector in it, or will have none.
 #[tracing::instrument(level = "debug", name = "db.concept_twins.list_unrefined", skip_all)]
 pub async fn list_unrefined(
     conn: &mut PgConnection,
     repository: RepositoryId,
+    space: Option<i16>,
     limit: i64,
 ) -> Result<Vec<i64>> {
     let rows = sqlx::query_scalar!(
         "SELECT no FROM okt_repository.concepts
-          WHERE repository_id = $1 AND NOT refined AND merged_into IS NULL ORDER BY no LIMIT $2",
+          WHERE repository_id = $1 AND NOT refined AND merged_into IS NULL
+            AND ($3::smallint IS NULL OR abs(embedded_in) = $3)
+          ORDER BY no LIMIT $2",
         repository.uuid(),
         limit,
+        space,
     );
     Ok(rows.fetch_all(conn).await?)
 }
@@ -76,25 +81,26 @@ pub async fn list_namesakes(
     Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.one, row.other)).collect())
 }
 
-/// Those of these pairs, the smaller number first, of which this judge has said something.
+/// Those of these pairs, the smaller number first, of which this judge has said something, with whether that both differ.
 #[tracing::instrument(level = "debug", name = "db.concept_twins.list_judged", skip_all)]
 pub async fn list_judged(
     conn: &mut PgConnection,
     repository: RepositoryId,
     pairs: &[(i64, i64)],
     judge: i64,
-) -> Result<BTreeSet<(i64, i64)>> {
+) -> Result<BTreeMap<(i64, i64), bool>> {
     let (one, other): (Vec<i64>, Vec<i64>) = pairs.iter().copied().unzip();
     let rows = sqlx::query!(
-        "SELECT v.one_no, v.other_no FROM unnest($2::bigint[], $3::bigint[]) AS n (one, other)
+        r#"SELECT v.one_no, v.other_no, v.verdict = 'different' AS "different!" FROM unnest($2::bigint[], $3::bigint[]) AS n (one, other)
            JOIN okt_repository.concept_verdicts v
-             ON v.repository_id = $1 AND v.one_no = n.one AND v.other_no = n.other AND v.judge = $4",
+             ON v.repository_id = $1 AND v.one_no = n.one AND v.other_no = n.other AND v.judge = $4"#,
         repository.uuid(),
         &one,
         &other,
         judge,
     );
-    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.one_no, row.other_no)).collect())
+    let rows = rows.fetch_all(conn).await?.into_iter();
+    Ok(rows.map(|row| ((row.one_no, row.other_no), row.different)).collect())
 }
 
 /// What a judge said of pairs, the smaller number first; in place of what was said before.

@@ -119,6 +119,34 @@ pub async fn describe(
     Ok(rows.collect())
 }
 
+/// Writes down which vectors concepts are going to have, before they are made; returns those that nobody else is about to make.
+/// With `again`, also what somebody began and perhaps left.
+#[tracing::instrument(level = "debug", name = "db.concept_vectors.claim", skip_all)]
+pub async fn claim(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    vectors: &[(i64, Uuid)],
+    again: bool,
+) -> Result<Vec<i64>> {
+    let (concepts, ids): (Vec<i64>, Vec<Uuid>) = vectors.iter().copied().unzip();
+    let claimed = sqlx::query_scalar!(
+        "UPDATE okt_repository.concepts c SET vector_id = n.vector_id, embedded_in = NULL
+           FROM (SELECT v.vector_id, o.no
+                   FROM unnest($2::bigint[], $3::uuid[]) AS v (no, vector_id)
+                   JOIN okt_repository.concepts o ON o.repository_id = $1 AND o.no = v.no
+                  ORDER BY o.no
+                    FOR NO KEY UPDATE OF o) AS n
+          WHERE c.repository_id = $1 AND c.no = n.no
+            AND (c.vector_id IS DISTINCT FROM n.vector_id OR c.embedded_in IS NOT NULL OR $4)
+         RETURNING c.no",
+        repository.uuid(),
+        &concepts,
+        &ids,
+        again,
+    );
+    Ok(claimed.fetch_all(conn).await?)
+}
+
 /// These have these vectors in a space now, or none that can be used where it is below zero.
 #[tracing::instrument(level = "debug", name = "db.concept_vectors.mark", skip_all)]
 pub async fn mark(
@@ -144,16 +172,16 @@ pub async fn mark(
     Ok(done.execute(conn).await?.rows_affected())
 }
 
-/// These have no vector after all.
+/// The concepts of these vectors, merged or not, have none after all.
 #[tracing::instrument(level = "debug", name = "db.concept_vectors.unmark", skip_all)]
-pub async fn unmark(conn: &mut PgConnection, repository: RepositoryId, concepts: &[i64]) -> Result<u64> {
+pub async fn unmark(conn: &mut PgConnection, repository: RepositoryId, vectors: &[Uuid]) -> Result<u64> {
     let done = sqlx::query!(
         "UPDATE okt_repository.concepts c SET vector_id = NULL, embedded_in = NULL
-           FROM (SELECT no FROM okt_repository.concepts WHERE repository_id = $1 AND no = ANY ($2)
+           FROM (SELECT no FROM okt_repository.concepts WHERE repository_id = $1 AND vector_id = ANY ($2)
                   ORDER BY no FOR NO KEY UPDATE) AS n
           WHERE c.repository_id = $1 AND c.no = n.no",
         repository.uuid(),
-        concepts,
+        vectors,
     );
     Ok(done.execute(conn).await?.rows_affected())
 }

@@ -26,6 +26,7 @@ use crate::wait::eventually;
 
 /// How the server behaves; what it does to a request depends on nothing else, and on how often the request came before.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fault of its own, and any may come together")]
 pub struct Behaviour {
     pub latency: Latency,
     pub faults: Faults,

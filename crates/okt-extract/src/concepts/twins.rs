@@ -68,14 +68,23 @@ pub fn is_same_spelling(one: &str, other: &str) -> bool {
 
 /// A name without what may be spelled otherwise, with hyphens as blanks and, between longer words, as nothing.
 fn forms(name: &str) -> BTreeSet<String> {
-    let plain: String = name
-        .chars()
-        .filter(|c| !matches!(c, '.' | '"' | '\'' | '‘' | '’' | '“' | '”'))
-        .map(|c| if matches!(c, '‐' | '‑' | '–') { '-' } else { c })
-        .collect();
-    let plain = plain.replace('&', " and ");
+    let letters: Vec<char> = name.chars().collect();
+    let is_digit = |at: Option<usize>| at.and_then(|at| letters.get(at)).is_some_and(char::is_ascii_digit);
+    let mut plain = String::new();
+    for (at, c) in letters.iter().copied().enumerate() {
+        match c {
+            // Of a number it is a part: "Article 6.1" is not "Article 61".
+            '.' if !is_digit(at.checked_sub(1)) && !is_digit(at.checked_add(1)) => {}
+            '"' | '\'' | '‘' | '’' | '“' | '”' => {}
+            '‐' | '‑' | '–' => plain.push('-'),
+            '&' => plain.push_str(" and "),
+            c => plain.push(c),
+        }
+    }
     let words: Vec<&str> = plain.split_whitespace().collect();
-    let words = words.strip_prefix(&["the"]).unwrap_or(&words).join(" ");
+    // "The Who" is not "who".
+    let rest = words.strip_prefix(&["the"]).filter(|rest| rest.len() > 1);
+    let words = rest.unwrap_or(&words).join(" ");
     let apart = words.replace('-', " ");
     let joined: Vec<String> = words.split(' ').map(join).collect();
     BTreeSet::from([apart, joined.join(" ")])
@@ -96,10 +105,10 @@ pub fn is_abbreviation(short: &str, long: &str) -> bool {
 /// Asks of a concept whether each of the others is the same thing. Each line begins with words of ours, and texts of others have
 /// no line breaks left.
 pub fn twin_question(promptset: &Promptset, concept: Shown<'_>, others: &[Shown<'_>]) -> Question {
-    let mut user = String::new();
-    for (at, other) in others.iter().enumerate() {
-        user.push_str(&format!("[{}]\n{}{}", at + 1, lines('A', concept), lines('B', *other)));
-    }
+    let pairs = others.iter().enumerate();
+    let user =
+        pairs.map(|(at, other)| format!("[{}]\n{}{}", at + 1, lines('A', concept), lines('B', *other)));
+    let user = user.collect();
     Prompt::new(promptset.text(Phase::Refinement), &TWINS).ask(user)
 }
 
@@ -107,12 +116,10 @@ fn lines(letter: char, concept: Shown<'_>) -> String {
     let mut text = format!("{letter}: {} (context: {})", shown(concept.name), shown(concept.context));
     if !concept.aliases.is_empty() {
         let aliases: Vec<String> = concept.aliases.iter().map(|alias| shown(alias)).collect();
-        text.push_str(&format!("; aliases: {}", aliases.join(", ")));
+        text.extend(["; aliases: ", &aliases.join(", ")]);
     }
     text.push('\n');
-    for fact in concept.facts.iter().take(FACTS) {
-        text.push_str(&format!("{letter} fact: {}\n", shown(fact)));
-    }
+    text.extend(concept.facts.iter().take(FACTS).map(|fact| format!("{letter} fact: {}\n", shown(fact))));
     text
 }
 
@@ -189,6 +196,10 @@ mod tests {
             (".", ""),
             ("covid-19", "covid-1 9"),
             ("vitamin b", "vitamin b1"),
+            ("article 6.1", "article 61"),
+            ("ios 11.1", "ios 1.1.1"),
+            ("the who", "who"),
+            ("the police", "police"),
         ];
         for (one, other) in different {
             assert!(!is_same_spelling(one, other), "{one} / {other}");

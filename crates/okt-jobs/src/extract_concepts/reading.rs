@@ -13,7 +13,7 @@ use okt_model::{ContentHash, Cost, Operation, Progress, Result};
 use okt_providers::ai::Model;
 use okt_queue::{JobContext, JobError};
 use okt_store::concept_aliases;
-use okt_store::concept_readings::{self, ReadingState};
+use okt_store::concept_readings::{self, AskedBefore, ReadingState};
 use okt_store::model_answers::ModelAnswer;
 
 use super::{Finding, Findings, Work};
@@ -61,10 +61,12 @@ impl<'w> Reading<'w> {
             .into_iter()
             .map(|facts| {
                 let question = concept_question(&work.promptset, &texts(work, &facts), &work.contexts);
-                let earlier = facts.first().and_then(|at| match work.facts[*at].state {
-                    ReadingState::Planned { question, .. } => question,
+                let before = facts.first().and_then(|at| match work.facts[*at].state {
+                    ReadingState::Planned { asked, .. } => asked,
                     ReadingState::Open | ReadingState::Settled => None,
                 });
+                let earlier =
+                    before.filter(|before| before.facts == count(facts.len())).map(|before| before.question);
                 Asked { facts, question, earlier }
             })
             .collect();
@@ -186,7 +188,8 @@ async fn note_questions(
         let question = asked.question.key(model.id());
         let is_noted = asked.earlier.is_some_and(|noted| noted == question || answered.contains_key(&noted));
         if !is_noted {
-            questions.extend(asked.facts.iter().map(|at| (work.facts[*at].no, question)));
+            let noted = AskedBefore { question, facts: count(asked.facts.len()) };
+            questions.extend(asked.facts.iter().map(|at| (work.facts[*at].no, noted)));
         }
     }
     if questions.is_empty() {
@@ -226,6 +229,10 @@ async fn plan(ctx: &JobContext, work: &Work, size: usize) -> Result<Vec<Vec<usiz
         }
     }
     Ok(batches.into_values().collect())
+}
+
+fn count(facts: usize) -> i32 {
+    i32::try_from(facts).unwrap_or(i32::MAX)
 }
 
 fn texts<'w>(work: &'w Work, facts: &[usize]) -> Vec<&'w str> {

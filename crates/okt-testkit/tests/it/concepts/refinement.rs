@@ -87,6 +87,9 @@ async fn without_a_model_only_what_is_certain_is_merged() {
         ("Java", "Concept"),
         ("Java", "Place"),
         ("Java", "Device"),
+        ("AMA", "Organisation"),
+        ("American Medical Association", "Organisation"),
+        ("American Marketing Association", "Organisation"),
     ];
     let labels: std::collections::BTreeSet<&str> = filed.iter().map(|(_, context)| *context).collect();
     for label in labels {
@@ -98,6 +101,8 @@ async fn without_a_model_only_what_is_certain_is_merged() {
     }
     let made = file(&app, &filed).await;
     alias(&app, made[2], "WHO").await;
+    alias(&app, made[14], "AMA").await;
+    alias(&app, made[15], "AMA").await;
     refine(&app).await;
     let mut shown = Vec::new();
     for concept in &made {
@@ -110,6 +115,13 @@ async fn without_a_model_only_what_is_certain_is_merged() {
     assert_ne!(shown[6].0, shown[7].0, "a plural may be another thing");
     assert_eq!(shown[8], shown[9], "nobody had said what it is");
     assert_ne!(shown[10].0, shown[11].0, "it may be either of two");
+    assert_ne!(shown[14].0, shown[15].0, "one abbreviation of two names");
+    assert!(shown[13] != shown[14] && shown[13] != shown[15], "it may be either of two");
+    // One more of a name that is not clear.
+    let person = file(&app, &[("Java", "Person")]).await[0];
+    refine(&app).await;
+    assert_eq!(app.read(&format!("/concepts/{person}")).await["context"], "Person");
+    assert_eq!(app.read(&format!("/concepts/{}", made[10])).await["context"], "Concept");
 
     // A person parts what was merged, and it stays parted.
     let steps = app.read("/curation?limit=50").await;
@@ -173,4 +185,29 @@ async fn the_stage_is_off_until_somebody_turns_it_on() {
         if one == other { Ok(()) } else { Err(one) }
     })
     .await;
+}
+
+/// If A is B and B is C, and A is not C, not all of it can be true.
+#[tokio::test]
+async fn what_was_said_to_differ_is_not_merged_through_a_third() {
+    let verdict: fn(&str, &str) -> &'static str = |one, other| {
+        let both = [one, other].concat();
+        if both.contains("Ada ") && both.contains("Cyd ") { "different" } else { "same" }
+    };
+    let mut app = TestApp::builder()
+        .models(Behaviour { verdict, ..Behaviour::default() }, "input_cost_per_1m = 1.0")
+        .settings(&[ON, ("SVC__PROVIDERS__REFINEMENT__MODEL", MODEL)])
+        .start()
+        .await;
+    app.work().await;
+    let made = file(&app, &[("Ada X", "Place"), ("Bob X", "Place"), ("Cyd X", "Place")]).await;
+    for concept in &made {
+        alias(&app, *concept, "City of X").await;
+    }
+    refine(&app).await;
+    assert_ne!(name(&app, made[0]).await, name(&app, made[2]).await);
+    assert_eq!(
+        app.count("SELECT count(*) FROM okt_repository.concepts WHERE merged_into IS NOT NULL").await,
+        1
+    );
 }

@@ -5,6 +5,7 @@ use okt_model::{
     NewConcept, NewConceptMerge, RelationBands, RepositoryId, UserId, content_hash,
 };
 use okt_store::concept_aliases::{self, NewAlias};
+use okt_store::concept_readings::AskedBefore;
 use okt_store::concept_relations::{self, Folded, Recomputed};
 use okt_store::concepts::{self, ConceptPlace, NewLink};
 use okt_store::{
@@ -107,7 +108,8 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         Box::pin(async move {
             let batch = [(theirs.fact_no, theirs.fact_no)];
             concept_readings::plan(conn, repository, theirs.source, 7, &batch).await?;
-            let question = [(theirs.fact_no, content_hash("what?"))];
+            let asked = AskedBefore { question: content_hash("what?"), facts: 1 };
+            let question = [(theirs.fact_no, asked)];
             Ok(concept_readings::note_questions(conn, repository, &question).await? > 0)
         })
     }),
@@ -157,10 +159,18 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(concept_vectors::mark(conn, repository, &vector, 1).await? > 0)
         })
     }),
+    ("concept_vectors::claim", |conn, repository, theirs| {
+        Box::pin(async move {
+            let vector = [(theirs.concepts.no, theirs.concepts.id.uuid())];
+            Ok(!concept_vectors::claim(conn, repository, &vector, false).await?.is_empty())
+        })
+    }),
     ("concept_vectors::unmark", |conn, repository, theirs| {
-        Box::pin(
-            async move { Ok(concept_vectors::unmark(conn, repository, &[theirs.concepts.no]).await? > 0) },
-        )
+        Box::pin(async move {
+            let vector = theirs.concepts.id.uuid();
+            concept_vectors::mark(conn, repository, &[(theirs.concepts.no, vector)], 1).await?;
+            Ok(concept_vectors::unmark(conn, repository, &[vector]).await? > 0)
+        })
     }),
     ("concept_vectors::list_marked", |conn, repository, theirs| {
         Box::pin(async move {
@@ -177,7 +187,9 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         })
     }),
     ("concept_twins::list_unrefined", |conn, repository, _| {
-        Box::pin(async move { Ok(!concept_twins::list_unrefined(conn, repository, 10).await?.is_empty()) })
+        Box::pin(
+            async move { Ok(!concept_twins::list_unrefined(conn, repository, None, 10).await?.is_empty()) },
+        )
     }),
     ("concept_twins::mark_refined", |conn, repository, theirs| {
         Box::pin(async move {
