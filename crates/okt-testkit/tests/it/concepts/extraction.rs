@@ -211,7 +211,7 @@ async fn two_jobs_of_one_source_do_not_pay_for_the_same() {
     jobs::push(app.service.api.app.databases(), app.repository, &twin, When::default()).await;
     app.models.behave(Behaviour { latency: Latency::Fixed(700), ..Behaviour::default() });
     app.work().await;
-    eventually(Duration::from_secs(60), "both have ended", async || {
+    eventually(Duration::from_mins(1), "both have ended", async || {
         let ended = count(
             &app,
             "SELECT count(*) FROM okt_tasks.jobs WHERE kind = 'extract_concepts' AND state = 'completed'",
@@ -231,9 +231,11 @@ async fn what_was_answered_is_not_asked_again_because_a_context_came() {
     let app = with_model(Behaviour::default()).await;
     // Whoever files a concept waits for who holds its context.
     let mut conn = app.connect().await;
-    sqlx::raw_sql("BEGIN; SELECT FROM okt_repository.contexts FOR UPDATE").execute(&mut conn).await.unwrap();
+    for statement in ["BEGIN", "SELECT FROM okt_repository.contexts FOR UPDATE"] {
+        sqlx::query(statement).execute(&mut conn).await.unwrap();
+    }
     let id = app.add_text("essay.txt", &essay(10, 25)).await;
-    eventually(Duration::from_secs(60), "all is answered, and not written", async || {
+    eventually(Duration::from_mins(1), "all is answered, and not written", async || {
         let waiting = app
             .count(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
@@ -242,16 +244,15 @@ async fn what_was_answered_is_not_asked_again_because_a_context_came() {
         if waiting > 0 { Ok(()) } else { Err(waiting) }
     })
     .await;
-    sqlx::raw_sql(
+    for statement in [
         "INSERT INTO okt_repository.contexts (repository_id, label, description)
-         SELECT repository_id, 'Pollinator', '' FROM okt_repository.contexts LIMIT 1;
-         SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock';
-         COMMIT",
-    )
-    .execute(&mut conn)
-    .await
-    .unwrap();
+         SELECT repository_id, 'Pollinator', '' FROM okt_repository.contexts LIMIT 1",
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        "COMMIT",
+    ] {
+        sqlx::query(statement).execute(&mut conn).await.unwrap();
+    }
     let seen = read_for_concepts(&app, &id).await;
     assert_eq!(seen["extraction"]["concepts"]["links"], 75, "{seen:#}");
     let usage = app.read("/ai/usage?group_by=operation").await;

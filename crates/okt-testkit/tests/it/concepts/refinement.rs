@@ -48,7 +48,7 @@ async fn alias(app: &TestApp, concept: ConceptId, text: &str) {
 /// Has what is new compared.
 async fn refine(app: &TestApp) {
     jobs::push(app.service.api.app.databases(), app.repository, &RefineConcepts {}, When::default()).await;
-    eventually(Duration::from_secs(60), "all concepts were compared", async || {
+    eventually(Duration::from_mins(1), "all concepts were compared", async || {
         let open = "SELECT (SELECT count(*) FROM okt_repository.concepts WHERE NOT refined AND merged_into IS NULL)
                          + (SELECT count(*) FROM okt_tasks.jobs WHERE kind = 'refine_concepts' AND finished_at IS NULL)
                          + (SELECT count(*) FROM okt_repository.outbox WHERE kind = 'refine_concepts')";
@@ -180,7 +180,7 @@ async fn the_stage_is_off_until_somebody_turns_it_on() {
     assert_ne!(name(&app, made[0]).await, name(&app, made[1]).await);
     let on = app.put("/settings/stages", &json!({ "refinement": true })).await;
     assert_eq!(on.status, 200, "{on:?}");
-    eventually(Duration::from_secs(60), "they are one", async || {
+    eventually(Duration::from_mins(1), "they are one", async || {
         let (one, other) = (name(&app, made[0]).await, name(&app, made[1]).await);
         if one == other { Ok(()) } else { Err(one) }
     })

@@ -25,7 +25,7 @@ async fn counted(app: &TestApp) -> (i64, i64, i64) {
 }
 
 async fn until_all_have_one(app: &TestApp) -> i64 {
-    eventually(Duration::from_secs(60), "every concept has its vector", async || {
+    eventually(Duration::from_mins(1), "every concept has its vector", async || {
         let busy = "SELECT count(*) FROM okt_tasks.jobs
                      WHERE kind IN ('extract_concepts', 'embed_concepts') AND finished_at IS NULL";
         let (busy, (concepts, with, vectors)) = (app.count(busy).await, counted(app).await);
@@ -76,7 +76,7 @@ async fn a_concept_that_is_described_otherwise_gets_another_vector_and_is_paid_f
     let named = app.put(&format!("/concepts/{newton}"), &json!({"canonical_name": "Newton"})).await;
     assert_eq!(named.status, 200, "{named:?}");
     until_all_have_one(&app).await;
-    eventually(Duration::from_secs(60), "it is described by its new name", async || {
+    eventually(Duration::from_mins(1), "it is described by its new name", async || {
         let now = calls(&app).await;
         if now.as_u64() == paid.as_u64().map(|paid| paid + 1) { Ok(()) } else { Err(format!("{now}")) }
     })
@@ -104,7 +104,7 @@ async fn vectors_of_nobody_go_and_those_that_are_lost_come_back() {
     let other = app.add_text("other.txt", "Mount Everest is the highest mountain of Asia.").await;
     read_for_concepts(&app, &other).await;
     assert_eq!(app.delete(&format!("/sources/{other}")).await.status, 204);
-    eventually(Duration::from_secs(60), "the clean-up runs", async || {
+    eventually(Duration::from_mins(1), "the clean-up runs", async || {
         app.sql("UPDATE okt_tasks.jobs SET scheduled_at = now() WHERE kind = 'cleanup_facts' AND state = 'scheduled'")
             .await;
         let ended = "SELECT count(*) FROM okt_tasks.jobs WHERE kind = 'cleanup_facts' AND state = 'completed'";
