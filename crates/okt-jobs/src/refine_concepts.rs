@@ -300,19 +300,30 @@ impl Work {
         let only = |named: &DescribedConcept, other: &DescribedConcept| {
             self.namesakes.get(&named.no).is_some_and(|all| *all == BTreeSet::from([other.no]))
         };
-        if one.context != other.context {
-            let (caught, known) = if is_catch_all(one) { (one, other) } else { (other, one) };
-            let same = key == other_key && only(caught, known);
-            return same.then_some("the same name, once without a context");
-        }
-        if is_same_spelling(&key, &other_key) {
-            return Some("two spellings of one name");
-        }
         let abbreviates = |short: &DescribedConcept, long: &DescribedConcept| {
             long.aliases.contains(&short.name)
                 && is_abbreviation(&short.name, &long.name)
                 && only(short, long)
         };
+        if one.context != other.context {
+            let (caught, known) = if is_catch_all(one) { (one, other) } else { (other, one) };
+            if key == other_key {
+                return only(caught, known).then_some("the same name, once without a context");
+            }
+            let spelled_alike = |no: &i64| {
+                let name = self.known.get(no).map(|concept| name_key(&concept.name));
+                *no != caught.no && name.is_some_and(|name| is_same_spelling(&name, &name_key(&caught.name)))
+            };
+            let alike = self.pairs.iter().filter(|pair| pair.0 == caught.no || pair.1 == caught.no);
+            let alike = alike.flat_map(|(one, other)| [one, other]).filter(|no| spelled_alike(no)).count();
+            let has_no_other =
+                self.namesakes.get(&caught.no).is_none_or(|all| all.iter().all(|no| *no == known.no));
+            if is_same_spelling(&key, &other_key) && alike == 1 && has_no_other {
+                return Some("two spellings of one name, once without a context");
+            }
+        } else if is_same_spelling(&key, &other_key) {
+            return Some("two spellings of one name");
+        }
         (abbreviates(one, other) || abbreviates(other, one)).then_some("a name and its abbreviation")
     }
 }

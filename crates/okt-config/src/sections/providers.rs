@@ -49,7 +49,7 @@ pub struct Providers {
     pub registries: Vec<RegistryEntry>,
     /// Summaries of what facts say about a concept.
     pub summarization: Summarization,
-    /// Clean-up of badly named concepts.
+    /// Merging of concepts that are one thing under two names.
     pub refinement: Refinement,
     /// Authoritative definitions of concepts.
     pub synthesis: Synthesis,

@@ -90,6 +90,10 @@ async fn without_a_model_only_what_is_certain_is_merged() {
         ("AMA", "Organisation"),
         ("American Medical Association", "Organisation"),
         ("American Marketing Association", "Organisation"),
+        ("Coca-Cola", "Concept"),
+        ("Coca Cola", "Device"),
+        ("LHC", "Concept"),
+        ("Large Hadron Collider", "Device"),
     ];
     let labels: std::collections::BTreeSet<&str> = filed.iter().map(|(_, context)| *context).collect();
     for label in labels {
@@ -101,6 +105,7 @@ async fn without_a_model_only_what_is_certain_is_merged() {
     }
     let made = file(&app, &filed).await;
     alias(&app, made[2], "WHO").await;
+    alias(&app, made[19], "LHC").await;
     alias(&app, made[14], "AMA").await;
     alias(&app, made[15], "AMA").await;
     refine(&app).await;
@@ -115,6 +120,8 @@ async fn without_a_model_only_what_is_certain_is_merged() {
     assert_ne!(shown[6].0, shown[7].0, "a plural may be another thing");
     assert_eq!(shown[8], shown[9], "nobody had said what it is");
     assert_ne!(shown[10].0, shown[11].0, "it may be either of two");
+    assert_eq!(shown[16].1, "Coca Cola", "the one whose class is known");
+    assert_eq!(shown[18].1, "Large Hadron Collider");
     assert_ne!(shown[14].0, shown[15].0, "one abbreviation of two names");
     assert!(shown[13] != shown[14] && shown[13] != shown[15], "it may be either of two");
     // One more of a name that is not clear.
@@ -126,7 +133,7 @@ async fn without_a_model_only_what_is_certain_is_merged() {
     // A person parts what was merged, and it stays parted.
     let steps = app.read("/curation?limit=50").await;
     let steps: Vec<&Value> = steps["data"].as_array().unwrap().iter().collect();
-    assert_eq!(steps.len(), 3, "{steps:#?}");
+    assert_eq!(steps.len(), 5, "{steps:#?}");
     assert!(steps.iter().all(|step| step["job_id"].is_string() && step["reason"].is_string()), "{steps:#?}");
     let spelled = steps.iter().find(|step| step["reason"] == "two spellings of one name").unwrap();
     let undone = app.post(&format!("/curation/{}/undo", spelled["id"].as_str().unwrap()), &Value::Null).await;
