@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use http::Method;
@@ -47,9 +47,11 @@ const START: &str = "
     async fn handler() {}
 ";
 
-/// Compiles against the very crates this test was built with.
-fn compile(body: &str) -> Result<(), String> {
-    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+/// The crates that a table is made with, as files.
+type Crates = Vec<(&'static str, PathBuf)>;
+
+/// Compiles against these crates.
+fn compile(crates: &Crates, body: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("planted.rs");
     std::fs::write(&source, format!("{START}\n{body}\n")).unwrap();
@@ -58,43 +60,68 @@ fn compile(body: &str) -> Result<(), String> {
         .args(["--edition=2024", "--crate-type=lib", "--emit=metadata"])
         .arg("-o")
         .arg(folder.path().join("out"));
-    command.arg("-L").arg(format!("dependency={}", deps.display()));
-    for name in ["okt_http", "utoipa", "utoipa_axum", "axum", "http"] {
-        command.arg("--extern").arg(format!("{name}={}", newest(&deps, name).display()));
+    command.arg("-L").arg(format!("dependency={}", deps().display()));
+    for (name, file) in crates {
+        command.arg("--extern").arg(format!("{name}={}", file.display()));
     }
     let output = command.arg(source).output().unwrap();
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
-fn newest(deps: &Path, name: &str) -> PathBuf {
+fn deps() -> PathBuf {
+    std::env::current_exe().unwrap().parent().unwrap().to_owned()
+}
+
+/// The crates that fit together: where a part of the workspace was built by itself, there are several of a name.
+fn crates(body: &str) -> Crates {
+    let mut all: Vec<Crates> = vec![Vec::new()];
+    for name in ["okt_http", "utoipa", "utoipa_axum", "axum", "http"] {
+        let files = newest_first(name);
+        let with = |chosen: &Crates| {
+            let add = |file: &PathBuf| chosen.iter().cloned().chain([(name, file.clone())]).collect();
+            files.iter().map(add).collect::<Vec<Crates>>()
+        };
+        all = all.iter().flat_map(with).collect();
+    }
+    let mut error = String::new();
+    for crates in all {
+        match compile(&crates, body) {
+            Ok(()) => return crates,
+            Err(message) => error = message,
+        }
+    }
+    panic!("{error}");
+}
+
+fn newest_first(name: &str) -> Vec<PathBuf> {
     let prefix = format!("lib{name}-");
-    let files = std::fs::read_dir(deps).unwrap().map(|entry| entry.unwrap().path());
+    let files = std::fs::read_dir(deps()).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|file| {
         let file = file.file_name().unwrap().to_string_lossy().into_owned();
         file.starts_with(&prefix) && file.split('.').next_back() == Some("rlib")
     });
+    let mut files: Vec<PathBuf> = files.collect();
+    files.sort_by_key(|file| std::cmp::Reverse(file.metadata().unwrap().modified().unwrap()));
     files
-        .max_by_key(|file| file.metadata().unwrap().modified().unwrap())
-        .unwrap_or_else(|| panic!("no {name}"))
 }
 
 #[test]
 fn a_route_without_a_guard_does_not_compile() {
     let with_guard = "pub fn table(r: Routes<G>) -> Routes<G> { r.at(Guard::Public, route!(handler)) }";
-    compile(with_guard).unwrap();
+    let crates = crates(with_guard);
 
     let without_guard = "pub fn table(r: Routes<G>) -> Routes<G> { r.at(route!(handler)) }";
-    let error = compile(without_guard).unwrap_err();
+    let error = compile(&crates, without_guard).unwrap_err();
     assert!(error.contains("this method takes 2 arguments but 1 argument was supplied"), "{error}");
 
     // Nor can a router of one's own be served in place of the table.
     let table = "pub async fn serve(r: Routes<G>, e: std::sync::Arc<Edge>) {
         okt_http::serve(todo!(), r.into_service(), e, todo!()).await
     }";
-    compile(table).unwrap();
+    compile(&crates, table).unwrap();
     let router = "pub async fn serve(r: axum::Router, e: std::sync::Arc<Edge>) {
         okt_http::serve(todo!(), r, e, todo!()).await
     }";
-    let error = compile(router).unwrap_err();
+    let error = compile(&crates, router).unwrap_err();
     assert!(error.contains("expected `Served`, found `Router"), "{error}");
 }
