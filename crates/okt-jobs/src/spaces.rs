@@ -402,10 +402,11 @@ async fn remove(databases: &Databases, tools: &Tools, space: &EmbeddingSpace) ->
     Ok(())
 }
 
-/// Drops the vectors of facts and of concepts that one model made.
+/// Drops the vectors of facts and of concepts that one model made. Where a database does not answer, those of the others go.
 async fn drop_space(vectors: &Vectors, space: &EmbeddingSpace) -> Result<()> {
-    vectors.store().drop_space(&vectors.concept_space(space)).await?;
-    vectors.store().drop_space(&vectors.space(space)).await
+    let concepts = vectors.store().drop_space(&vectors.concept_space(space)).await;
+    let facts = vectors.store().drop_space(&vectors.space(space)).await;
+    concepts.and(facts)
 }
 
 /// Asks for facts to be compared that nobody came for.
