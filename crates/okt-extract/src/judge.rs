@@ -58,7 +58,7 @@ pub fn read_verdicts(answer: &str, pairs: usize) -> Result<Vec<Verdict>, Misfit>
 }
 
 /// The place of a pair, from its number.
-fn place(number: &Number, pairs: usize) -> Option<usize> {
+pub(crate) fn place(number: &Number, pairs: usize) -> Option<usize> {
     let at = usize::try_from(number.as_u64()?).ok()?.checked_sub(1)?;
     (at < pairs).then_some(at)
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Number;
 
 use crate::answer::{Misfit, malformed, object};
+use crate::judge::place;
 use crate::line::shown;
 use crate::promptset::{Phase, Promptset};
 use crate::question::{Prompt, Question, TWINS};
@@ -128,8 +129,7 @@ fn lines(letter: char, concept: Shown<'_>) -> String {
 pub fn read_twins(answer: &str, pairs: usize) -> Result<Vec<TwinVerdict>, Misfit> {
     let mut said: HashMap<usize, TwinVerdict> = HashMap::new();
     for entry in object::<Answer>(answer, &TWINS)?.pairs {
-        let at = entry.pair.as_u64().and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
-        let Some(at) = at.filter(|at| *at < pairs) else { continue };
+        let Some(at) = place(&entry.pair, pairs) else { continue };
         let verdict = match entry.verdict.as_str() {
             "same" => TwinVerdict::Same(shown(&entry.reason).chars().take(LONGEST_REASON).collect()),
             "different" => TwinVerdict::Different,
