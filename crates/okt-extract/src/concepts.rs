@@ -38,7 +38,7 @@ use nouns::Class;
 pub const MODEL: &str = okt_model::CONCEPT_MODEL;
 
 /// The rules and lists of this folder. Raise the number when one of them changes.
-const RULES: &str = "builtin-concepts-1, rules 2";
+const RULES: &str = "builtin-concepts-1, rules 3";
 
 /// What stands where the hash of a promptset stands: the SHA-256 of the name of the rules.
 pub fn promptset_hash() -> ContentHash {

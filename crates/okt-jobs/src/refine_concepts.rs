@@ -211,9 +211,10 @@ async fn merges(ctx: &JobContext, work: &Work, found: &Found) -> Result<Vec<Merg
     Ok(merges)
 }
 
-/// Which of those that are one thing stays: one that somebody has said the class of, the one with the most facts, the oldest.
-fn rank(concept: &DescribedConcept) -> (bool, i64, std::cmp::Reverse<i64>) {
-    (!is_catch_all(concept), concept.fact_count, std::cmp::Reverse(concept.no))
+/// Which of those that are one thing stays: one that a person named, one that somebody has said the class of, the one with the
+/// most facts, the oldest.
+fn rank(concept: &DescribedConcept) -> (bool, bool, i64, std::cmp::Reverse<i64>) {
+    (concept.renamed, !is_catch_all(concept), concept.fact_count, std::cmp::Reverse(concept.no))
 }
 
 /// Concepts to compare, those that they may be the same as, and who decides what no rule does.

@@ -51,31 +51,6 @@ pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, aliases: 
     Ok(u64::try_from(inserted.fetch_one(conn).await?).map_err(Error::internal)?)
 }
 
-/// Takes a name away from a concept and from those that were merged into it; false if none has it.
-#[tracing::instrument(level = "debug", name = "db.concept_aliases.delete", skip_all)]
-pub async fn delete(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    concept: i64,
-    text: &str,
-) -> Result<bool> {
-    let done = sqlx::query!(
-        "WITH RECURSIVE members AS (
-             SELECT $2::bigint AS no
-              UNION
-             SELECT c.no FROM members m
-              CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
-                                   WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS c)
-         DELETE FROM okt_repository.concept_aliases a
-          USING members m
-          WHERE a.repository_id = $1 AND a.concept_no = m.no AND a.alias_key = $3",
-        repository.uuid(),
-        concept,
-        name_key(text),
-    );
-    Ok(done.execute(conn).await?.rows_affected() > 0)
-}
-
 /// The other names of a concept, which is given by its number: its aliases, and the names and aliases of those that were merged
 /// into it, in the order of letters.
 #[tracing::instrument(level = "debug", name = "db.concept_aliases.list", skip_all)]
@@ -91,33 +66,6 @@ pub async fn list(
         Ok(Alias { text: row.alias, by })
     });
     rows.collect()
-}
-
-/// The concepts that have any of these names as an alias, themselves or through those that were merged into them, in any
-/// context: the name as it is compared, and the concept.
-#[tracing::instrument(level = "debug", name = "db.concept_aliases.find", skip_all)]
-pub async fn find(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    names: &[&str],
-) -> Result<Vec<(String, ConceptId)>> {
-    let keys: Vec<String> = names.iter().map(|name| name_key(name)).collect();
-    let rows = sqlx::query!(
-        r#"WITH RECURSIVE led AS (
-               SELECT a.alias_key, c.no, c.id, c.merged_into
-                 FROM okt_repository.concept_aliases a
-                 JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.no = a.concept_no
-                WHERE a.repository_id = $1 AND a.alias_key = ANY ($2)
-                UNION
-               SELECT l.alias_key, c.no, c.id, c.merged_into FROM led l
-                CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
-                                     WHERE o.repository_id = $1 AND o.no = l.merged_into OFFSET 0) AS c)
-           SELECT alias_key AS "alias_key!", id AS "id!" FROM led WHERE merged_into IS NULL ORDER BY 1, no"#,
-        repository.uuid(),
-        &keys,
-    );
-    let rows = rows.fetch_all(conn).await?;
-    Ok(rows.into_iter().map(|row| (row.alias_key, row.id.into())).collect())
 }
 
 /// Of these texts those that are aliases, each with the name of a concept that has it, itself or through those that were merged

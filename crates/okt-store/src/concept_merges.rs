@@ -116,41 +116,6 @@ pub async fn undo(
     Err(Error::Overloaded("the same concept is just being changed").into())
 }
 
-/// The merge in force by which a concept, given by its own id, was merged.
-#[tracing::instrument(level = "debug", name = "db.concept_merges.find", skip_all, fields(concept.id = %concept))]
-pub async fn find(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    concept: ConceptId,
-) -> Result<Option<i64>> {
-    let no = sqlx::query_scalar!(
-        "SELECT m.no FROM okt_repository.concepts c
-           JOIN okt_repository.concept_merges m
-             ON m.repository_id = c.repository_id AND m.concept_no = c.no AND m.undone_at IS NULL
-          WHERE c.repository_id = $1 AND c.id = $2",
-        repository.uuid(),
-        concept.uuid(),
-    );
-    Ok(no.fetch_optional(conn).await?)
-}
-
-/// Merges that somebody undid among these concepts, which are given by their numbers: what was merged, and into what. No job
-/// makes them again.
-#[tracing::instrument(level = "debug", name = "db.concept_merges.list_undone", skip_all)]
-pub async fn list_undone(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    concepts: &[i64],
-) -> Result<Vec<(i64, i64)>> {
-    let rows = sqlx::query!(
-        "SELECT DISTINCT concept_no, into_no FROM okt_repository.concept_merges
-          WHERE repository_id = $1 AND into_no = ANY ($2) AND concept_no = ANY ($2) AND undone_by IS NOT NULL",
-        repository.uuid(),
-        concepts,
-    );
-    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.concept_no, row.into_no)).collect())
-}
-
 /// Those of these pairs, which are given by the numbers of concepts that are not merged, that a person parted: by a split, or by
 /// undoing a merge, of themselves or of what is a part of them. No job merges them.
 #[tracing::instrument(level = "debug", name = "db.concept_merges.parted", skip_all)]

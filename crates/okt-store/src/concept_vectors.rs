@@ -20,6 +20,8 @@ pub struct DescribedConcept {
     /// A few that were linked early, the most cited first.
     pub facts: Vec<String>,
     pub fact_count: i64,
+    /// A person gave it its name or its context.
+    pub renamed: bool,
     pub vector: Option<Uuid>,
     /// The space of its vector; below zero where the model gave none that can be used.
     pub embedded_in: Option<i16>,
@@ -113,6 +115,7 @@ pub async fn describe(
         aliases: row.aliases,
         facts: row.facts,
         fact_count: row.fact_count,
+        renamed: row.renamed,
         vector: row.vector_id,
         embedded_in: row.embedded_in,
     });

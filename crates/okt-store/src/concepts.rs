@@ -26,10 +26,10 @@ pub use facts::{
     MOST_FACTS_READ, SourcePlace, TimelinePlace, count_links, list_facts, list_shared_facts, list_sources,
     list_timeline,
 };
-pub use filing::{Filed, file, find, find_single};
+pub use filing::{Filed, file, find, find_single, list_taken};
 pub(crate) use filing::{insert_words, rename_words};
 pub use linking::{NewLink, link, relink, unlink, unlink_found};
-pub use reading::{ConceptPlace, get, list, list_contexts, list_named, list_numbered};
+pub use reading::{ConceptPlace, get, list, list_contexts, list_numbered};
 
 /// What a step of emptying a context into another one did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

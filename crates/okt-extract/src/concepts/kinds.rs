@@ -209,7 +209,7 @@ pub fn of_name(tokens: &[Token<'_>], range: &Range<usize>) -> Kind {
             .contains(&first.lower.as_str());
         let head = common(&last.lower);
         let given = first.is_initial() || nouns::find(&first.lower).is_some_and(|noun| noun.given);
-        if COMPANIES.contains(&last.lower.as_str()) {
+        if COMPANIES.contains(&last.lower.as_str()) || words.iter().any(|token| token.lower == "&") {
             return sure(Class::Label("Company"));
         }
         if let Some(class) = head.filter(|class| ends_names(*class)) {

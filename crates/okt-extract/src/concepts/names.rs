@@ -150,9 +150,21 @@ fn bridge(tokens: &[Token<'_>], start: usize, at: usize) -> Option<usize> {
     ((common || unknown) && goes_on(after)).then_some(after)
 }
 
-/// `Apollo 11`, but not `Reading 40 milligrams`.
+/// `Apollo 11 landed`, but not `Reading 40 milligrams`.
 fn is_measured(next: Option<&Token<'_>>) -> bool {
-    next.is_some_and(|next| next.gap == Gap::None && !next.is_capital() && !next.is_stop())
+    next.is_some_and(|next| {
+        let unit = next.lower.chars().count() < 4;
+        let many = nouns::singular(&next.lower).is_some_and(|(one, _)| one != next.lower);
+        next.gap == Gap::None && !next.is_capital() && !next.is_stop() && (unit || many)
+    })
+}
+
+/// `General Motors` and `General Assembly` are no generals.
+fn is_general_thing(tokens: &[Token<'_>], range: &Range<usize>) -> bool {
+    let last = &tokens[range.end - 1].lower;
+    tokens[range.start].lower == "general"
+        && nouns::find(last).is_none_or(|noun| !noun.given && !noun.name.is_some_and(kinds::is_person))
+        && (nouns::singular(last).is_some() || last == "electric")
 }
 
 fn mention(
@@ -164,6 +176,7 @@ fn mention(
     let mut titled = None;
     while range.len() > 1
         && let Some(kind) = kinds::title(&tokens[range.start].lower)
+        && !is_general_thing(tokens, &range)
     {
         titled = Some(kind);
         range.start += 1;

@@ -72,6 +72,16 @@ fn names_are_typed_by_their_words_and_by_those_beside_them() {
         ("They study AI in Oslo.", "artificial intelligence [Academic subject] name"),
         ("The trials were held in Brunnwinkl.", "Brunnwinkl [Concept] name"),
         ("The Rance tidal power station is old.", "Rance tidal power station [Power station] name"),
+        ("It was bought by Johnson & Johnson in 1996.", "Johnson & Johnson [Company] name"),
+        ("General Motors built it.", "General Motors [Company] name"),
+        ("It was shown by General Electric.", "General Electric [Concept] name"),
+        ("The order came from General Grant.", "Grant [Person] name"),
+        ("Apollo 11 landed on the Moon.", "Apollo 11 [Concept] name"),
+        ("The Apollo 13 mission failed.", "Apollo 13 [Concept] name"),
+        ("They play at the Tony Gwynn Stadium.", "Tony Gwynn Stadium [Building] name"),
+        ("It was signed by the Ministry of Trade.", "Ministry of Trade [Government agency] name"),
+        ("It was made in Japan.", "Japan [Country] name"),
+        ("It was led by Giuseppe Bellori.", "Giuseppe Bellori [Person] name"),
     ] {
         let shown = shown(fact);
         assert!(shown.contains(&expected.to_owned()), "{fact}: {shown:?}");

@@ -68,11 +68,13 @@ pub fn tokens(fact: &str) -> Vec<Token<'_>> {
     let mut chars = fact.char_indices().peekable();
     let mut between = 0;
     while let Some((start, c)) = chars.next() {
-        if !c.is_alphanumeric() {
+        // `Johnson & Johnson`; inside of a word it is a part of it.
+        let and = c == '&' && fact[..start].ends_with(' ') && fact[start + 1..].starts_with(' ');
+        if !c.is_alphanumeric() && !and {
             continue;
         }
         let mut end = start + c.len_utf8();
-        while let Some((at, c)) = chars.peek().copied() {
+        while let Some((at, c)) = chars.peek().copied().filter(|_| !and) {
             let inside = c.is_alphanumeric()
                 || (matches!(c, '-' | '‑' | '\'' | '’' | '.' | '&' | '+' | ',')
                     && fact[at + c.len_utf8()..].chars().next().is_some_and(char::is_alphanumeric)

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use okt_extract::concepts::twins::is_same_spelling;
 use okt_extract::concepts::{self, Found};
 use okt_model::{AliasBy, CATCH_ALL_CONTEXT, Error, MOST_CONTEXTS, NewConcept, UnmappedContexts, name_key};
 use okt_queue::{JobContext, JobError};
 use okt_store::concept_aliases::{self, NewAlias};
-use okt_store::concepts::{NewLink, file, find_single, link, unlink_found};
+use okt_store::concepts::{NewLink, file, find_single, link, list_taken, unlink_found};
 use okt_store::contexts::{self, NewContext};
 use okt_store::{Tx, concept_readings};
 
@@ -58,19 +59,37 @@ async fn write_batch(tx: &mut Tx, ctx: &JobContext, work: &Work, found: &[Findin
     let by = if work.model == concepts::MODEL { AliasBy::Builtin } else { AliasBy::Model };
     let mut places = Places::of(work);
     places.prepare(tx, ctx, work, found).await?;
-    let mut new: BTreeMap<Key, NewConcept> = BTreeMap::new();
+    let mut kept = Vec::new();
     let mut without = 0;
-    let mut wanted = Vec::new();
     for finding in found {
         for one in &finding.concepts {
-            let Some(concept) = places.place(one) else {
-                without += 1;
-                continue;
-            };
-            let key = (name_key(&concept.name), name_key(&concept.context));
-            wanted.push((work.facts[finding.fact].no, key.clone(), one));
-            new.entry(key).or_insert(concept);
+            match places.place(one) {
+                Some(concept) => kept.push((work.facts[finding.fact].no, concept, one)),
+                None => without += 1,
+            }
         }
+    }
+    let forms = kept.iter().flat_map(|(_, concept, one)| {
+        let others = one.forms.iter().filter(|form| name_key(form) != name_key(&concept.name));
+        others.map(|form| (form.as_str(), concept.context.as_str()))
+    });
+    let forms: BTreeSet<(&str, &str)> = forms.collect();
+    let taken = list_taken(tx, repository, &forms.into_iter().collect::<Vec<_>>()).await?;
+    let is_taken = |form: &str, context: &str| taken.contains(&(name_key(form), name_key(context)));
+    let mut new: BTreeMap<Key, NewConcept> = BTreeMap::new();
+    let mut wanted = Vec::new();
+    for (fact, mut concept, one) in kept {
+        // Within a source two spellings are one name. Where each has a concept, as after a merge that a person took back, the
+        // fact is about the one that it names.
+        let name = name_key(&concept.name);
+        let same = |form: &&String| is_same_spelling(&name_key(form), &name);
+        let own = one.forms.iter().filter(same).find(|form| is_taken(form, &concept.context));
+        if let Some(form) = own.filter(|_| !one.forms.iter().any(|form| name_key(form) == name)) {
+            concept.name.clone_from(form);
+        }
+        let key = (name_key(&concept.name), name_key(&concept.context));
+        wanted.push((fact, key.clone(), one));
+        new.entry(key).or_insert(concept);
     }
     let (keys, new): (Vec<Key>, Vec<NewConcept>) = new.into_iter().unzip();
     let filed = file(tx, repository, &new).await?;
@@ -79,7 +98,8 @@ async fn write_batch(tx: &mut Tx, ctx: &JobContext, work: &Work, found: &[Findin
     for (fact, key, one) in wanted {
         let concept = *ids.get(&key).ok_or_else(|| Error::internal("a concept was not filed"))?;
         links.push(NewLink { concept, fact, found_by: one.found_by });
-        for form in one.forms.iter().filter(|form| name_key(form) != key.0) {
+        // The name of another concept is no alias of this one.
+        for form in one.forms.iter().filter(|form| name_key(form) != key.0 && !is_taken(form, &key.1)) {
             let alias = NewAlias { concept, text: form.clone(), by };
             aliases.entry((concept, name_key(form))).or_insert(alias);
         }

@@ -76,8 +76,8 @@ pub async fn find(
     Ok(found)
 }
 
-/// Of these names those that one concept of the repository has and no other, in whatever context: by their keys, with the
-/// label of its context.
+/// Of these names those that one concept of the repository has and no other, in whatever context, as its name or as an alias
+/// that a person gave it: by their keys, with the label of its context.
 #[tracing::instrument(level = "debug", name = "db.concepts.find_single", skip_all)]
 pub async fn find_single(
     conn: &mut PgConnection,
@@ -87,16 +87,45 @@ pub async fn find_single(
     let keys: Vec<String> = names.iter().map(|name| name_key(name)).collect();
     let rows = sqlx::query!(
         r#"SELECT s.name_key AS "name_key!", x.label
-             FROM (SELECT c.name_key, min(c.context_no) AS context_no
-                     FROM okt_repository.concepts c
-                    WHERE c.repository_id = $1 AND c.name_key = ANY ($2) AND c.merged_into IS NULL
-                    GROUP BY c.name_key
+             FROM (SELECT n.name_key, min(n.context_no) AS context_no
+                     FROM (SELECT c.name_key, c.no, c.context_no
+                             FROM okt_repository.concepts c
+                            WHERE c.repository_id = $1 AND c.name_key = ANY ($2) AND c.merged_into IS NULL
+                            UNION
+                           SELECT a.alias_key, c.no, c.context_no
+                             FROM okt_repository.concept_aliases a
+                             JOIN okt_repository.concepts c
+                               ON c.repository_id = $1 AND c.no = a.concept_no AND c.merged_into IS NULL
+                            WHERE a.repository_id = $1 AND a.alias_key = ANY ($2) AND a.added_by = 'person') AS n
+                    GROUP BY n.name_key
                    HAVING count(*) = 1) AS s
              JOIN okt_repository.contexts x ON x.repository_id = $1 AND x.no = s.context_no"#,
         repository.uuid(),
         &keys,
     );
     Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.name_key, row.label)).collect())
+}
+
+/// Of these names in contexts those that are names of concepts there; not those that only lead on to one.
+#[tracing::instrument(level = "debug", name = "db.concepts.list_taken", skip_all)]
+pub async fn list_taken(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    names: &[(&str, &str)],
+) -> Result<BTreeSet<(String, String)>> {
+    let (keys, labels): (Vec<String>, Vec<String>) =
+        names.iter().map(|(name, context)| (name_key(name), name_key(context))).unzip();
+    let rows = sqlx::query!(
+        r#"SELECT n.key AS "key!", n.label AS "label!"
+             FROM unnest($2::text[], $3::text[]) AS n (key, label)
+             JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.name_key = n.key AND c.merged_into IS NULL
+             JOIN okt_repository.contexts x
+               ON x.repository_id = $1 AND x.no = c.context_no AND lower(x.label) = lower(n.label)"#,
+        repository.uuid(),
+        &keys,
+        &labels,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.key, row.label)).collect())
 }
 
 /// Returns how many are new.

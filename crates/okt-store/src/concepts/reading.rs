@@ -88,30 +88,6 @@ pub async fn list_numbered(
     Ok(rows.fetch_all(conn).await?.into_iter().map(Into::into).collect())
 }
 
-/// The concepts of one name, one for each context, those with the most facts first.
-#[tracing::instrument(level = "debug", name = "db.concepts.list_named", skip_all)]
-pub async fn list_named(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    name: &str,
-    limit: i64,
-) -> Result<Vec<Concept>> {
-    let rows = sqlx::query_as!(
-        Row,
-        "SELECT c.id, c.no, c.canonical_name, c.name_key, c.context_no, x.label, x.ontology_class, c.description,
-                c.unmapped_label, c.fact_count, c.created_at
-           FROM okt_repository.concepts c
-           JOIN okt_repository.contexts x ON x.repository_id = c.repository_id AND x.no = c.context_no
-          WHERE c.repository_id = $1 AND c.name_key = $2 AND c.merged_into IS NULL
-          ORDER BY c.fact_count DESC, c.no
-          LIMIT $3",
-        repository.uuid(),
-        name_key(name),
-        limit,
-    );
-    Ok(rows.fetch_all(conn).await?.into_iter().map(Into::into).collect())
-}
-
 /// The contexts in which there are concepts of these names, which are given as they are compared: for each name those with the
 /// most facts first, so many of each.
 #[tracing::instrument(level = "debug", name = "db.concepts.list_contexts", skip_all)]

@@ -86,6 +86,19 @@ pub async fn add_alias(
     if key == held.name_key {
         return Err(Error::Conflict("this is the concept's own name").into());
     }
+    let taken = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_repository.concepts
+                           WHERE repository_id = $1 AND context_no = $2 AND name_key = $3
+                             AND merged_into IS NULL) AS "taken!""#,
+        repository.uuid(),
+        held.context_no,
+        key,
+    );
+    if taken.fetch_one(&mut *conn).await? {
+        return Err(
+            Error::Conflict("another concept of this context has that name; merge the two instead").into()
+        );
+    }
     let before = sqlx::query_scalar!(
         "SELECT added_by FROM okt_repository.concept_aliases
           WHERE repository_id = $1 AND concept_no = $2 AND alias_key = $3

@@ -8,6 +8,7 @@ WITH RECURSIVE members AS (
      CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
                           WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS c)
 SELECT c.no, c.id, c.canonical_name, x.label, c.vector_id, c.embedded_in, c.fact_count,
+       EXISTS (SELECT FROM okt_repository.former_names n WHERE n.repository_id = $1 AND n.concept_no = c.no) AS "renamed!",
        ARRAY(SELECT n.name
                FROM (SELECT a.alias AS name FROM members m
                        JOIN okt_repository.concept_aliases a ON a.repository_id = $1 AND a.concept_no = m.no

@@ -173,6 +173,66 @@ async fn what_falls_into_the_catch_all_joins_the_one_concept_of_its_name() {
     assert_eq!(mentioned(&app, &app.facts(&second).await[0]).await, concept);
 }
 
+/// A source takes two spellings for one name. Where a person parted the two, each fact belongs to the one that it names.
+#[tokio::test]
+async fn two_spellings_that_a_person_parted_stay_two() {
+    let mut app = TestApp::builder().concepts(CONCEPT_MODEL).start().await;
+    app.work().await;
+    for (file, name) in [("one.txt", "Jean-Luc Brandt"), ("two.txt", "Jean Luc Brandt")] {
+        let id = app.add_text(file, &format!("{name} wrote a book about the tides of Norway.")).await;
+        read_for_concepts(&app, &id).await;
+    }
+    let ids =
+        "SELECT id::text FROM okt_repository.concepts WHERE name_key LIKE 'jean%' AND merged_into IS NULL
+                ORDER BY name_key";
+    let mut connection = app.service.database.connect().await;
+    let ids: Vec<String> = sqlx::query_scalar(ids).fetch_all(&mut connection).await.unwrap();
+    let [apart, hyphen] = &ids[..] else { panic!("two concepts: {ids:?}") };
+    let merge = app.ask(Method::POST, &format!("/concepts/{apart}/merge"), &json!({ "into": hyphen })).await;
+    let step = merge.json()["curation_id"].as_str().unwrap().to_owned();
+    let undo = app.ask(Method::POST, &format!("/curation/{step}/undo"), &Value::Null).await;
+    assert_eq!(undo.status, 200, "{undo:?}");
+
+    let text = "Jean-Luc Brandt sailed to Bergen in 1901. Jean Luc Brandt died in Oslo in 1930. \
+                Jean-Luc Brandt was a Norwegian sailor and writer.";
+    let id = app.add_text("three.txt", text).await;
+    read_for_concepts(&app, &id).await;
+    let facts = app.facts(&id).await;
+    assert_eq!(facts.len(), 3, "{facts:?}");
+    for fact in facts {
+        let written =
+            if fact["text"].as_str().unwrap().contains("Jean-Luc") { "Jean-Luc" } else { "Jean Luc" };
+        let named = mentioned(&app, &fact).await;
+        let people: Vec<&str> =
+            named.iter().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("Jean")).collect();
+        assert_eq!(people, [format!("{written} Brandt")], "{fact}");
+    }
+    for concept in [apart, hyphen] {
+        let aliases = app.read(&format!("/concepts/{concept}")).await["aliases"].clone();
+        assert_eq!(aliases, json!([]), "the name of one is no alias of the other");
+    }
+}
+
+/// What nobody can tell the class of is found by a name that a person gave.
+#[tokio::test]
+async fn an_alias_of_a_person_holds_for_what_falls_into_the_catch_all() {
+    let app = with_model(Behaviour::default()).await;
+    let first = app.add_text("one.txt", &essay(6, 3)).await;
+    read_for_concepts(&app, &first).await;
+    let bees = "SELECT id::text FROM okt_repository.concepts WHERE name_key = 'bees'";
+    let bees: String =
+        sqlx::query_scalar(bees).fetch_one(&mut app.service.database.connect().await).await.unwrap();
+    let path = format!("/concepts/{bees}/aliases");
+    let step = app.ask(Method::POST, &path, &json!({ "alias": "keepers" })).await;
+    assert_eq!(step.status, 200, "{step:?}");
+    let concepts: fn(&str) -> Vec<(String, &'static str)> = |_| vec![("keepers".to_owned(), "Concept")];
+    app.models.behave(Behaviour { concepts, ..Behaviour::default() });
+    let second = app.add_text("two.txt", &essay(7, 3)).await;
+    read_for_concepts(&app, &second).await;
+    let concept = BTreeSet::from([("bees".to_owned(), "Species".to_owned())]);
+    assert_eq!(mentioned(&app, &app.facts(&second).await[0]).await, concept);
+}
+
 #[tokio::test]
 async fn another_reader_replaces_what_was_found_before() {
     let concepts: fn(&str) -> Vec<(String, &'static str)> = |_| vec![("keepers".to_owned(), "Person")];

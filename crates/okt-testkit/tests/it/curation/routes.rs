@@ -158,6 +158,7 @@ async fn what_is_not_possible_is_refused_in_words() {
         (&put, format!("/concepts/{bee}"), json!({"context": "Nowhere"}), 422, "context: no context"),
         (&put, format!("/concepts/{bee}"), json!({"name": "X"}), 422, "name"),
         (&post, format!("/concepts/{bee}/aliases"), json!({"alias": "bee"}), 409, "own name"),
+        (&post, format!("/concepts/{bee}/aliases"), json!({"alias": "Wasp"}), 409, "merge the two instead"),
         (&delete, format!("/concepts/{bee}/aliases"), json!({"alias": "Apis"}), 404, "alias not found"),
         (&delete, format!("/facts/{wasps}/concepts/{bee}"), Value::Null, 404, "link between"),
         (&post, format!("/curation/{nobody}/undo"), Value::Null, 404, "curation step not found"),

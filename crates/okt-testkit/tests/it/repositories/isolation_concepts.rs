@@ -83,6 +83,11 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             async move { Ok(!concepts::find_single(conn, repository, &["Varroosis"]).await?.is_empty()) },
         )
     }),
+    ("concepts::list_taken", |conn, repository, _| {
+        Box::pin(async move {
+            Ok(!concepts::list_taken(conn, repository, &[("Varroosis", "Plague")]).await?.is_empty())
+        })
+    }),
     ("concepts::unlink_found", |conn, repository, theirs| {
         Box::pin(
             async move { Ok(concepts::unlink_found(conn, repository, &[theirs.concepts.second]).await? > 0) },
@@ -252,9 +257,6 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(found.is_some() || merged.is_some())
         })
     }),
-    ("concepts::list_named", |conn, repository, _| {
-        Box::pin(async move { Ok(!concepts::list_named(conn, repository, "varroosis", 5).await?.is_empty()) })
-    }),
     ("concepts::list", |conn, repository, theirs| {
         Box::pin(async move {
             for after in [ConceptPlace::MOST_FACTS, ConceptPlace::first_name()] {
@@ -325,19 +327,9 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         let new = alias(theirs.concepts.id, "Mine");
         Box::pin(async move { Ok(concept_aliases::insert(conn, repository, &[new]).await? > 0) })
     }),
-    ("concept_aliases::delete", |conn, repository, theirs| {
-        Box::pin(async move {
-            concept_aliases::delete(conn, repository, theirs.concepts.no, "varroa disease").await
-        })
-    }),
     ("concept_aliases::list", |conn, repository, theirs| {
         Box::pin(async move {
             Ok(!concept_aliases::list(conn, repository, theirs.concepts.no, 5).await?.is_empty())
-        })
-    }),
-    ("concept_aliases::find", |conn, repository, _| {
-        Box::pin(async move {
-            Ok(!concept_aliases::find(conn, repository, &["Varroa disease"]).await?.is_empty())
         })
     }),
     ("concept_merges::insert", |conn, repository, theirs| {
@@ -349,17 +341,6 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("concept_merges::undo", |conn, repository, theirs| {
         Box::pin(async move {
             Ok(concept_merges::undo(conn, repository, theirs.concepts.merge, None).await?.is_some())
-        })
-    }),
-    ("concept_merges::find", |conn, repository, theirs| {
-        Box::pin(async move {
-            Ok(concept_merges::find(conn, repository, theirs.concepts.merged).await?.is_some())
-        })
-    }),
-    ("concept_merges::list_undone", |conn, repository, theirs| {
-        Box::pin(async move {
-            let both = [theirs.concepts.no, theirs.concepts.other_no];
-            Ok(!concept_merges::list_undone(conn, repository, &both).await?.is_empty())
         })
     }),
     ("concept_relations::fold", |conn, repository, _| {

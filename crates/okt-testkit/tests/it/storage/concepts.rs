@@ -107,9 +107,8 @@ async fn a_concept_is_found_by_its_name_then_by_an_alias_and_else_made() {
     assert_ne!(filed[1], filed[3]);
     let rna = concepts::get(&mut tx, repository, filed[1]).await.unwrap().unwrap();
     assert_eq!((rna.canonical_name.as_str(), rna.context.as_str()), ("RNA", "Concept"));
-    let alike = concepts::list_named(&mut tx, repository, "RNA", 10).await.unwrap();
-    assert_eq!(alike.len(), 2);
-    let animal = alike.iter().find(|concept| concept.context == "Animal").unwrap();
+    let animal = concepts::get(&mut tx, repository, filed[3]).await.unwrap().unwrap();
+    assert_eq!(animal.context, "Animal");
     assert_eq!(animal.ontology_class.as_deref(), Some("dbo:Animal"));
     assert_eq!(
         contexts::find(&mut tx, repository, "Concept").await.unwrap().unwrap().context.concept_count,
@@ -156,17 +155,12 @@ async fn names_and_aliases_of_merged_concepts_lead_on_and_come_back() {
     let expected =
         [("V. jacobsoni", Some(AliasBy::Model)), ("Varroa", Some(AliasBy::Builtin)), ("Varroa mite", None)];
     assert_eq!(shown, expected);
-    assert_eq!(
-        concept_aliases::find(&mut tx, repository, &["v. JACOBSONI"]).await.unwrap(),
-        [("v. jacobsoni".to_owned(), destructor)]
-    );
     let filter = FactFilter { concepts: vec![varroa, destructor], ..FactFilter::default() };
     assert_eq!(facts::list(&mut tx, repository, &filter, false, None, 10).await.unwrap().len(), 3);
     let listed = facts::list_concepts(&mut tx, repository, &numbers).await.unwrap();
     assert_eq!(listed.iter().map(|concept| concept.id).collect::<Vec<_>>(), [destructor]);
 
     // The first merge is undone before the second one: each is exact.
-    assert_eq!(concept_merges::find(&mut tx, repository, varroa).await.unwrap(), Some(first));
     assert_eq!(concept_merges::undo(&mut tx, repository, first, None).await.unwrap(), Some(varroa));
     assert_eq!(concept_merges::undo(&mut tx, repository, first, None).await.unwrap(), None, "only once");
     let found = concepts::find(&mut tx, repository, &names).await.unwrap();
