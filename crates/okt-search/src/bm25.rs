@@ -27,8 +27,8 @@ impl Bm25 {
     /// Passages and documents.
     pub const PASSAGES: Self = Self { k1: 1.2, b: 0.75 };
 
-    /// The score of a text of so many words, from how often each term is in it and how many texts have that term. Without
-    /// the constant factor `k1 + 1`, which changes no order.
+    /// The score of a text of so many words, from how often each term is in it and how many texts have that
+    /// term. Without the constant factor `k1 + 1`, which changes no order.
     pub fn score(self, statistics: Statistics, terms: &[(u32, u64)], length: u64) -> f64 {
         let average = float(statistics.words) / float(statistics.documents.max(1));
         let relative = if average > 0.0 { float(length) / average } else { 1.0 };
@@ -41,7 +41,8 @@ impl Bm25 {
     }
 }
 
-/// Never negative. A count that is older than the text makes a term rarer than one text has it, never than none.
+/// Never negative. A count that is older than the text makes a term rarer than one text has it, never than
+/// none.
 fn idf(documents: u64, with_term: u64) -> f64 {
     let with_term = with_term.max(1);
     let without = documents.saturating_sub(with_term);
@@ -66,8 +67,8 @@ pub fn frequencies(vector: &str, scope: &str, terms: &[&Term]) -> Vec<u32> {
     frequencies
 }
 
-/// The lexemes of a tsvector as PostgreSQL prints it, with their scope, and how often each occurs: once without positions.
-/// What is no tsvector ends the list.
+/// The lexemes of a tsvector as PostgreSQL prints it, with their scope, and how often each occurs: once
+/// without positions. What is no tsvector ends the list.
 pub fn entries(vector: &str) -> impl Iterator<Item = (String, u32)> + '_ {
     let mut rest = vector.chars().peekable();
     std::iter::from_fn(move || {
@@ -112,7 +113,8 @@ mod tests {
 
     #[test]
     fn the_score_is_the_one_computed_by_hand() {
-        // Ten texts of 10 words on average; this one has 20. One term is in it twice and in three texts, one is not in it.
+        // Ten texts of 10 words on average; this one has 20. One term is in it twice and in three texts, one
+        // is not in it.
         let statistics = Statistics { documents: 10, words: 100 };
         // ln(1 + 7.5 / 3.5) = ln(22 / 7)
         let idf = (22.0_f64 / 7.0).ln();

@@ -63,7 +63,8 @@ fn is_selector(c: char) -> bool {
     matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
 }
 
-/// Marks that texts in the same language have or leave out. In the scripts of India and South-East Asia marks are vowels.
+/// Marks that texts in the same language have or leave out. In the scripts of India and South-East Asia marks
+/// are vowels.
 fn is_accent(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36F}'

@@ -18,9 +18,9 @@ pub fn reciprocal<Id: Copy + Ord + Hash>(lists: &[&[Id]], k: f64) -> Vec<(Id, f6
     sorted(sums)
 }
 
-/// By scores: `weight` of the lexical list and the rest of the vector list, each brought to 0 for its last and 1 for its best
-/// entry. What a list lacks counts 0 there. Lists should be long, a thousand say: the last entry stands for all that are not
-/// in the list.
+/// By scores: `weight` of the lexical list and the rest of the vector list, each brought to 0 for its last
+/// and 1 for its best entry. What a list lacks counts 0 there. Lists should be long, a thousand say: the last
+/// entry stands for all that are not in the list.
 pub fn by_score<Id: Copy + Ord + Hash>(
     lexical: &[(Id, f64)],
     vector: &[(Id, f64)],

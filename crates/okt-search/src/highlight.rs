@@ -5,9 +5,10 @@ use std::ops::Range;
 use crate::query::{Phrase, Query, Term};
 use crate::words::{Word, first_unit, is_pair, words};
 
-/// The bytes of a text that match the terms and phrases of a query, from left to right, none overlapping. A phrase is one
-/// range, with the stop words inside it; so are the pairs of a script that is written without spaces. A phrase is marked only
-/// where it stands as a whole. Texts are read in their own language, as they are indexed.
+/// The bytes of a text that match the terms and phrases of a query, from left to right, none overlapping. A
+/// phrase is one range, with the stop words inside it; so are the pairs of a script that is written without
+/// spaces. A phrase is marked only where it stands as a whole. Texts are read in their own language, as they
+/// are indexed.
 pub fn highlights(text: &str, language: Option<&str>, query: &Query) -> Vec<Range<usize>> {
     let words = words(text, language);
     let mut found: Vec<Range<usize>> = Vec::new();

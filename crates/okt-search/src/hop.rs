@@ -1,8 +1,8 @@
 //! The hop: from what the question finds to what that is about.
 //!
-//! A question about the director of a film finds the film; the director's own text shares the director's name with it and
-//! nothing with the question. So the first few units lend their rare concepts to others that have them, most of all to the
-//! one that has such a concept as its title.
+//! A question about the director of a film finds the film; the director's own text shares the director's name
+//! with it and nothing with the question. So the first few units lend their rare concepts to others that have
+//! them, most of all to the one that has such a concept as its title.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -13,8 +13,9 @@ use crate::words::words;
 /// What a unit gains whose title stands in the question.
 pub const ANCHOR: f64 = 0.3;
 
-/// Which titles stand word for word in a question: of two words or more, or of one with more than four letters. What stands
-/// in parentheses in a title only tells it from others, and a title inside a longer one that is found too is not meant.
+/// Which titles stand word for word in a question: of two words or more, or of one with more than four
+/// letters. What stands in parentheses in a title only tells it from others, and a title inside a longer one
+/// that is found too is not meant.
 pub fn anchors<Id: Copy + Ord + Hash>(question: &str, titles: &[(Id, &str)]) -> Vec<Id> {
     let asked = lexemes(question);
     let mut hits: Vec<(Id, usize, usize)> = Vec::new();
@@ -91,15 +92,16 @@ impl Default for Hop {
 /// What is known of the units that may be reached.
 #[derive(Debug, Clone, Copy)]
 pub struct Graph<'a, Unit, Concept> {
-    /// Of the first units and of all that share one of their concepts; true where the concept is the title of the unit.
+    /// Of the first units and of all that share one of their concepts; true where the concept is the title of
+    /// the unit.
     pub concepts: &'a HashMap<Unit, Vec<(Concept, bool)>>,
     /// How many units have a concept.
     pub frequencies: &'a HashMap<Concept, u64>,
     pub units: u64,
     /// Concepts that the question names. They lead back to what it finds anyway.
     pub named: &'a HashSet<Concept>,
-    /// The cosine of the question and each unit; a unit without one is taken for unlike. None if nothing is embedded: then
-    /// all are taken for alike.
+    /// The cosine of the question and each unit; a unit without one is taken for unlike. None if nothing is
+    /// embedded: then all are taken for alike.
     pub cosines: Option<&'a HashMap<Unit, f64>>,
 }
 

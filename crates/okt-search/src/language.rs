@@ -14,7 +14,8 @@ pub struct Language {
 }
 
 impl Language {
-    /// By a code as sources have it: `de`, `deu`, `de-AT`. None for languages that are indexed as they are written.
+    /// By a code as sources have it: `de`, `deu`, `de-AT`. None for languages that are indexed as they are
+    /// written.
     pub fn find(code: &str) -> Option<&'static Self> {
         let code = code.trim().split(['-', '_']).next()?.to_ascii_lowercase();
         LANGUAGES.iter().find(|language| language.codes.contains(&code.as_str()))
@@ -46,7 +47,8 @@ fn prepared(word: &str, stemmer: Algorithm) -> Cow<'_, str> {
     }
 }
 
-/// The stemmer knows `the` and not `and the`, which are written as one. Of short words the first letter may be their own.
+/// The stemmer knows `the` and not `and the`, which are written as one. Of short words the first letter may
+/// be their own.
 fn without_conjunction(word: &str) -> &str {
     const FEWEST: usize = 4;
     let noun = word.strip_prefix(['و', 'ف']).filter(|noun| {
@@ -71,102 +73,105 @@ fn list(words: &'static str) -> HashSet<&'static str> {
 static LANGUAGES: [Language; 21] = [
     language(&["en", "eng"], Some(Algorithm::English), || {
         list(
-            "a an and are as at be but by for if in into is it no not of on or such that the their then there these they \
-             this to was will with",
+            "a an and are as at be but by for if in into is it no not of on or such that the their then \
+             there these they this to was will with",
         )
     }),
     language(&["de", "deu", "ger"], Some(Algorithm::German), || {
         list(
-            "der die das den dem des und oder in im an am auf aus bei mit von vom zu zum zur für ist sind war wurde wird \
-             ein eine einen einem einer eines sich nicht auch als es er sie dass wie",
+            "der die das den dem des und oder in im an am auf aus bei mit von vom zu zum zur für ist \
+             sind war wurde wird ein eine einen einem einer eines sich nicht auch als es er sie dass \
+             wie",
         )
     }),
     language(&["es", "spa"], Some(Algorithm::Spanish), || {
         list(
-            "el la los las un una unos unas de del a al en y e o u que es son fue por para con se su sus lo como más no \
-             pero le ha este esta",
+            "el la los las un una unos unas de del a al en y e o u que es son fue por para con se su \
+             sus lo como más no pero le ha este esta",
         )
     }),
     language(&["fr", "fra", "fre"], Some(Algorithm::French), || {
         list(
-            "le la les l un une des de du d à au aux en dans et ou que qu qui est sont a été par pour sur avec se s son \
-             sa ses ce c cette il elle ne n pas plus",
+            "le la les l un une des de du d à au aux en dans et ou que qu qui est sont a été par pour \
+             sur avec se s son sa ses ce c cette il elle ne n pas plus",
         )
     }),
     language(&["it", "ita"], Some(Algorithm::Italian), || {
         list(
-            "il lo la i gli le l un uno una di del della dei delle dell d a al alla in nel nella da dal e ed o che è \
-             sono per con su si non come più anche",
+            "il lo la i gli le l un uno una di del della dei delle dell d a al alla in nel nella da dal \
+             e ed o che è sono per con su si non come più anche",
         )
     }),
     language(&["pt", "por"], Some(Algorithm::Portuguese), || {
         list(
-            "o a os as um uma de do da dos das em no na nos nas ao à e ou que é são foi por para com se seu sua não mais \
-             como mas pelo pela",
+            "o a os as um uma de do da dos das em no na nos nas ao à e ou que é são foi por para com se \
+             seu sua não mais como mas pelo pela",
         )
     }),
     language(&["nl", "nld", "dut"], Some(Algorithm::Dutch), || {
         list(
-            "de het een en of in op van voor met aan door bij naar uit te tot is zijn was werd wordt dat die dit niet \
-             ook als er hij zij om maar",
+            "de het een en of in op van voor met aan door bij naar uit te tot is zijn was werd wordt \
+             dat die dit niet ook als er hij zij om maar",
         )
     }),
     language(&["ru", "rus"], Some(Algorithm::Russian), || {
         list(
-            "и в во не на с со что как по к ко из у за от до о об для а но же бы ли то это он она они его её ее их был была \
-             было были или при так",
+            "и в во не на с со что как по к ко из у за от до о об для а но же бы ли то это он она они \
+             его её ее их был была было были или при так",
         )
     }),
     language(&["ar", "ara"], Some(Algorithm::Arabic), || {
         list(
-            "في من على إلى الى عن مع أن ان إن لا ما لم لن هذا هذه ذلك تلك التي الذي الذين هو هي هم كان كانت قد و أو او \
-             ثم كل بعد قبل بين",
+            "في من على إلى الى عن مع أن ان إن لا ما لم لن هذا هذه ذلك تلك التي الذي الذين هو هي هم كان \
+             كانت قد و أو او ثم كل بعد قبل بين",
         )
     }),
     language(&["sv", "swe"], Some(Algorithm::Swedish), || {
         list(
-            "och i att det den de som en ett på är var av för med till från om inte har hade han hon sig vid men eller \
-             också kan så",
+            "och i att det den de som en ett på är var av för med till från om inte har hade han hon \
+             sig vid men eller också kan så",
         )
     }),
     language(&["da", "dan"], Some(Algorithm::Danish), || {
         list(
-            "og i at det den de som en et på er var af for med til fra om ikke har havde han hun sig ved men eller også \
-             kan så",
+            "og i at det den de som en et på er var af for med til fra om ikke har havde han hun sig \
+             ved men eller også kan så",
         )
     }),
     language(&["no", "nb", "nn", "nor", "nob", "nno"], Some(Algorithm::Norwegian), || {
         list(
-            "og i å at det den de som en ei et på er var av for med til fra om ikke ikkje har hadde han hun seg ved men \
-             eller også kan så",
+            "og i å at det den de som en ei et på er var av for med til fra om ikke ikkje har hadde han \
+             hun seg ved men eller også kan så",
         )
     }),
     language(&["fi", "fin"], Some(Algorithm::Finnish), || {
         list(
-            "ja on ei se että oli ovat olivat hän he ne joka jotka myös kun kuin mutta tai sekä sen sitä hänen niin mukaan \
-             ole olla",
+            "ja on ei se että oli ovat olivat hän he ne joka jotka myös kun kuin mutta tai sekä sen \
+             sitä hänen niin mukaan ole olla",
         )
     }),
     language(&["hu", "hun"], Some(Algorithm::Hungarian), || {
         list(
-            "a az egy és is hogy nem volt van meg de vagy ez ezt azt amely aki ki csak mint már még el sem illetve voltak",
+            "a az egy és is hogy nem volt van meg de vagy ez ezt azt amely aki ki csak mint már még el \
+             sem illetve voltak",
         )
     }),
     language(&["ro", "ron", "rum"], Some(Algorithm::Romanian), || {
         list(
-            "și şi în de la pe cu a al ale o un una unei unui din care este sunt fost pentru prin nu se că mai ca sau dar \
-             lui",
+            "și şi în de la pe cu a al ale o un una unei unui din care este sunt fost pentru prin nu se \
+             că mai ca sau dar lui",
         )
     }),
     language(&["tr", "tur"], Some(Algorithm::Turkish), || {
         list(
-            "ve bir bu da de için ile olarak olan çok daha gibi en ne o ki ama veya ya mi mı her kadar sonra",
+            "ve bir bu da de için ile olarak olan çok daha gibi en ne o ki ama veya ya mi mı her kadar \
+             sonra",
         )
     }),
     language(&["el", "ell", "gre"], Some(Algorithm::Greek), || {
         list(
-            "ο η το οι τα του της των τον την και στο στη στην στον σε με από για να δεν είναι ήταν που ως ένα μια ένας \
-             αυτό θα",
+            "ο η το οι τα του της των τον την και στο στη στην στον σε με από για να δεν είναι ήταν που \
+             ως ένα μια ένας αυτό θα",
         )
     }),
     language(&["ta", "tam"], Some(Algorithm::Tamil), || {
@@ -175,17 +180,20 @@ static LANGUAGES: [Language; 21] = [
     // Snowball has no stems for these, but their commonest words would be found in every text.
     language(&["pl", "pol"], None, || {
         list(
-            "i w we z ze na do od o u po za dla nie się jest są był była było że to ten ta te jak co który która oraz lub",
+            "i w we z ze na do od o u po za dla nie się jest są był była było że to ten ta te jak co \
+             który która oraz lub",
         )
     }),
     language(&["cs", "ces", "cze"], None, || {
         list(
-            "a v ve na z ze do od o u po za pro s se si je jsou byl byla bylo že to ten ta jak který která i nebo ale",
+            "a v ve na z ze do od o u po za pro s se si je jsou byl byla bylo že to ten ta jak který \
+             která i nebo ale",
         )
     }),
     language(&["uk", "ukr"], None, || {
         list(
-            "і й та в у на з із до від що як за по для не це він вона вони його її був була було або але про",
+            "і й та в у на з із до від що як за по для не це він вона вони його її був була було або \
+             але про",
         )
     }),
 ];

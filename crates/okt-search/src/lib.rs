@@ -1,12 +1,12 @@
-//! Search without a database: words and their lexemes, queries, what PostgreSQL is asked for, ranking, fusion, the hop over
-//! concepts, and the metrics that say whether any of it helps.
+//! Search without a database: words and their lexemes, queries, what PostgreSQL is asked for, ranking,
+//! fusion, the hop over concepts, and the metrics that say whether any of it helps.
 //!
-//! Pure: texts and numbers in, texts and numbers out. Nothing here knows SQL, the network, files, a clock or async code, nor
-//! who embeds a text. The lexemes of [`words`] are the only ones: the server's own dictionaries are never used, so a text and
-//! a question about it always meet.
+//! Pure: texts and numbers in, texts and numbers out. Nothing here knows SQL, the network, files, a clock or
+//! async code, nor who embeds a text. The lexemes of [`words`] are the only ones: the server's own
+//! dictionaries are never used, so a text and a question about it always meet.
 //!
-//! To add a language: a line of codes, stemmer and stop words in `language.rs`. To add a field that a query can filter by: a
-//! variant of [`Field`].
+//! To add a language: a line of codes, stemmer and stop words in `language.rs`. To add a field that a query
+//! can filter by: a variant of [`Field`].
 
 mod bm25;
 mod fold;

@@ -5,7 +5,8 @@ use std::hash::{BuildHasher, Hash};
 
 use crate::random::Random;
 
-/// Normalised discounted cumulative gain of the first `k`, where an answer is relevant or not. 0 without relevant ones.
+/// Normalised discounted cumulative gain of the first `k`, where an answer is relevant or not. 0 without
+/// relevant ones.
 pub fn ndcg_at<Id: Copy + Eq + Hash>(
     ranked: &[Id],
     relevant: &HashSet<Id, impl BuildHasher>,
@@ -58,8 +59,8 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// How much better the second ranking is than the first, question by question. The same seed gives the same interval. None
-/// without questions or draws, or if the two were not asked the same number of them.
+/// How much better the second ranking is than the first, question by question. The same seed gives the same
+/// interval. None without questions or draws, or if the two were not asked the same number of them.
 pub fn paired_interval(first: &[f64], second: &[f64], draws: usize, seed: u64) -> Option<Interval> {
     if first.len() != second.len() || first.is_empty() || draws == 0 {
         return None;

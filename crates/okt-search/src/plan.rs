@@ -1,7 +1,7 @@
 //! In which steps a query is answered, so that no step reads more of the index than it has to.
 //!
-//! First every term is required. If that finds too little, any of the rare terms is enough. Frequent terms never lead: a list
-//! of half of all texts costs a second and says nothing about which of them is meant.
+//! First every term is required. If that finds too little, any of the rare terms is enough. Frequent terms
+//! never lead: a list of half of all texts costs a second and says nothing about which of them is meant.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -12,11 +12,11 @@ use crate::tsquery::Expression;
 /// How many rows the lists of a step may have together, unless more candidates are wanted.
 pub const BUDGET: u64 = 20_000;
 
-/// What to ask for, step by step, until `wanted` candidates are found. Phrases and exceptions hold in every step. Empty if
-/// there is nothing to look for.
+/// What to ask for, step by step, until `wanted` candidates are found. Phrases and exceptions hold in every
+/// step. Empty if there is nothing to look for.
 ///
-/// `frequencies` has the number of texts for each of [`Term::keys`]. What it lacks is in no text, except a prefix: that
-/// is then of unknown frequency, is required, and never leads.
+/// `frequencies` has the number of texts for each of [`Term::keys`]. What it lacks is in no text, except a
+/// prefix: that is then of unknown frequency, is required, and never leads.
 pub fn plan(
     query: &Query,
     frequencies: &HashMap<String, u64, impl BuildHasher>,
@@ -26,7 +26,7 @@ pub fn plan(
     let budget = BUDGET.max(wanted);
     let leading = leading(query, frequencies);
     let mut steps = Vec::new();
-    let required: Vec<&Term> = required(&leading);
+    let required = required(query, &leading);
     if required.is_empty() && query.phrases.is_empty() {
         return steps;
     }
@@ -45,7 +45,8 @@ pub fn plan(
 /// A term and the number of texts that have it, if known.
 type Counted<'a> = (&'a Term, Option<u64>);
 
-/// The terms that have something to say. Those that some language leaves out count only where there are no others.
+/// The terms that have something to say. Those that some language leaves out count only where there are no
+/// others.
 fn leading<'a>(query: &'a Query, frequencies: &HashMap<String, u64, impl BuildHasher>) -> Vec<Counted<'a>> {
     let all_optional = query.phrases.is_empty() && query.terms.iter().all(|term| term.optional);
     let terms = query.terms.iter().filter(|term| all_optional || !term.optional);
@@ -53,11 +54,14 @@ fn leading<'a>(query: &'a Query, frequencies: &HashMap<String, u64, impl BuildHa
 }
 
 /// What is in no text is not required, as long as anything else is.
-fn required<'a>(leading: &[Counted<'a>]) -> Vec<&'a Term> {
+fn required<'a>(query: &Query, leading: &[Counted<'a>]) -> Vec<&'a Term> {
     let found: Vec<&Term> =
         leading.iter().filter(|(_, rows)| *rows != Some(0)).map(|(term, _)| *term).collect();
+    if !found.is_empty() || !query.phrases.is_empty() {
+        return found;
+    }
     // The counts may be older than the texts: nothing at all is worth one look at empty lists.
-    if found.is_empty() { leading.iter().map(|(term, _)| *term).collect() } else { found }
+    leading.iter().map(|(term, _)| *term).collect()
 }
 
 /// Any of the rare terms, rarest first, as long as their lists fit into the budget together.
@@ -192,6 +196,7 @@ mod tests {
             steps("big \"quark star\"", &counts, MILLION),
             ["(('r+quark' <1> 'r+star') & 'r+big')", "('r+quark' <1> 'r+star')"]
         );
+        assert_eq!(steps("frobo \"quark star\"", &counts, MILLION), ["('r+quark' <1> 'r+star')"]);
         assert_eq!(steps("\"dark matter\"", &counts, MILLION).len(), 1);
         assert!(steps("-quark", &counts, MILLION).is_empty());
         assert!(steps("", &counts, MILLION).is_empty());

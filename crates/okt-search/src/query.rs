@@ -1,7 +1,7 @@
 //! What somebody typed into a search box, read without ever refusing it.
 //!
-//! `dark matter "rotation curve" -lensing year:2019 concept:"Vera Rubin"`: words, a phrase, a word that must not occur, and
-//! filters. What can't be read as one of these is words.
+//! `dark matter "rotation curve" -lensing year:2019 concept:"Vera Rubin"`: words, a phrase, a word that must
+//! not occur, and filters. What can't be read as one of these is words.
 
 use crate::language::Language;
 use crate::words::{Token, tokens};
@@ -30,16 +30,17 @@ pub type Phrase = Vec<(u32, Term)>;
 pub struct Term {
     /// Lexemes: as written, and one for each language that stems the word differently.
     pub alternatives: Vec<String>,
-    /// Whether longer lexemes count too. A lexeme is a stem: `gravit` finds `gravity`, but `gravitati` does not find
-    /// `gravitation`, whose stem is shorter.
+    /// Whether longer lexemes count too. A lexeme is a stem: `gravit` finds `gravity`, but `gravitati` does
+    /// not find `gravitation`, whose stem is shorter.
     pub prefix: bool,
-    /// A stop word of one of the languages but not of all. Texts in that language don't have it, so it can't be required.
+    /// A stop word of one of the languages but not of all. Texts in that language don't have it, so it can't
+    /// be required.
     pub optional: bool,
 }
 
 impl Term {
-    /// Under which keys the document frequencies of a term are given to [`crate::plan`]: its lexemes, with a `*` behind each
-    /// for a prefix. No lexeme has a `*`.
+    /// Under which keys the document frequencies of a term are given to [`crate::plan`]: its lexemes, with a
+    /// `*` behind each for a prefix. No lexeme has a `*`.
     pub fn keys(&self) -> impl Iterator<Item = String> + '_ {
         let end = if self.prefix { "*" } else { "" };
         self.alternatives.iter().map(move |lexeme| format!("{lexeme}{end}"))
@@ -93,8 +94,8 @@ pub enum Prefix {
 }
 
 impl Query {
-    /// Reads any text. `languages` are those of the texts that are searched; English is always tried, and so is every word
-    /// as it is written.
+    /// Reads any text. `languages` are those of the texts that are searched; English is always tried, and so
+    /// is every word as it is written.
     pub fn parse(text: &str, languages: &[&str], prefix: Prefix) -> Self {
         let text = printable(text);
         let known = Known::new(languages);
@@ -168,13 +169,18 @@ impl Query {
     ) {
         let tokens = tokens(words);
         for (at, token) in tokens.iter().enumerate() {
+            let is_dropped = known.is_dropped(token);
+            let is_full = if is_dropped { dropped.len() >= MOST_TERMS } else { *left == 0 };
+            if is_full {
+                continue;
+            }
             let mut term = known.term(token);
             // A sign behind the last word ends it, as a space does.
             let ends = at + 1 == tokens.len() && token.range.end == words.len();
             term.prefix |= grows && ends;
-            if known.is_dropped(token) {
+            if is_dropped {
                 dropped.push(term);
-            } else if *left > 0 && self.add(term) {
+            } else if self.add(term) {
                 *left -= 1;
             }
         }
@@ -236,7 +242,8 @@ impl Known {
                 alternatives.push(lexeme);
             }
         }
-        // One character of a script that is indexed in pairs begins a pair, wherever it is not the last of its run.
+        // One character of a script that is indexed in pairs begins a pair, wherever it is not the last of
+        // its run.
         Term { alternatives, prefix: token.is_single(), optional: self.is_optional(token) }
     }
 

@@ -4,7 +4,8 @@
 pub struct Random(u64);
 
 impl Random {
-    /// Zero is no state of the generator; every seed is mixed, so that small ones differ from the first draw on.
+    /// Zero is no state of the generator; every seed is mixed, so that small ones differ from the first draw
+    /// on.
     pub fn new(seed: u64) -> Self {
         let mixed = (seed ^ 0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         Self(if mixed == 0 { 1 } else { mixed })

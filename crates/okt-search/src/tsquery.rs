@@ -1,7 +1,7 @@
 //! Text forms that PostgreSQL casts with `::tsvector` and `::tsquery`, without a dictionary of its own.
 //!
-//! Every lexeme begins with a scope, a short name of the repository, so that each list of the index is about one repository
-//! only and a search never reads those of others.
+//! Every lexeme begins with a scope, a short name of the repository, so that each list of the index is about
+//! one repository only and a search never reads those of others.
 
 use std::collections::{BTreeMap, HashMap};
 

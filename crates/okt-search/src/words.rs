@@ -1,8 +1,8 @@
 //! The words of a text as they are indexed. What is asked goes the same way, so the two meet.
 //!
-//! A word is a run of letters and digits; a number keeps the point or comma inside it. Scripts that are written without
-//! spaces are cut into overlapping pairs of characters. Stop words are not indexed but counted, so that distances between
-//! words stay what they are in the text.
+//! A word is a run of letters and digits; a number keeps the point or comma inside it. Scripts that are
+//! written without spaces are cut into overlapping pairs of characters. Stop words are not indexed but
+//! counted, so that distances between words stay what they are in the text.
 
 use std::ops::Range;
 
@@ -23,8 +23,8 @@ pub struct Word {
     pub range: Range<usize>,
 }
 
-/// The words of a text in a language, given as ISO 639 with two or three letters. Without a language, or in one that has no
-/// stemmer, words are only folded.
+/// The words of a text in a language, given as ISO 639 with two or three letters. Without a language, or in
+/// one that has no stemmer, words are only folded.
 pub fn words(text: &str, language: Option<&str>) -> Vec<Word> {
     let language = language.and_then(Language::find);
     let indexed = tokens(text).into_iter().filter(|token| !token.is_stop(language));

@@ -32,8 +32,8 @@ const OTHER_FILM: u32 = 3;
 const CITY: u32 = 4;
 const NOISE: u32 = 5;
 
-/// Who was the mother of the director of the film? The film names its director; the text about the director, which says who
-/// the mother was, shares nothing with the question.
+/// Who was the mother of the director of the film? The film names its director; the text about the director,
+/// which says who the mother was, shares nothing with the question.
 struct Example {
     concepts: HashMap<u32, Vec<(&'static str, bool)>>,
     frequencies: HashMap<&'static str, u64>,
@@ -83,7 +83,8 @@ fn units(found: &[Hopped<u32, &'static str>]) -> Vec<u32> {
 fn a_question_reaches_the_passage_behind_the_one_it_finds() {
     let example = Example::new();
     let found = Hop::default().rank(&RANKED, example.graph(None));
-    // The first two stay. The director's own text gains .5 and the other film, which only names the director, half of it.
+    // The first two stay. The director's own text gains .5 and the other film, which only names the director,
+    // half of it.
     assert_eq!(units(&found), [FILM, 10, DIRECTOR, 11, OTHER_FILM, 12]);
     assert_eq!(found[2], Hopped { unit: DIRECTOR, score: 0.5, via: Some("director") });
     assert_eq!((found[4].score, found[4].via), (0.25, Some("director")));
