@@ -13,13 +13,13 @@ const LAYERS: &[(&str, u8)] = &[
     ("okt-interchange", 1),
     ("okt-parse", 1),
     ("okt-pg", 1),
+    ("okt-search", 1),
     ("okt-store", 2),
     ("okt-providers", 2),
     ("okt-http", 2),
     ("okt-ai", 3),
     ("okt-auth", 3),
     ("okt-queue", 3),
-    ("okt-search", 3),
     ("okt-vectors", 3),
     ("okt-app", 4),
     ("okt-jobs", 4),
@@ -42,7 +42,7 @@ const ENGINES: &[(&str, &[&str])] = &[
 ];
 
 /// The model and the formats know no async code.
-const SYNCHRONOUS: &[&str] = &["okt-model", "okt-config", "okt-extract", "okt-interchange", "okt-parse"];
+const SYNCHRONOUS: &[&str] = &["okt-model", "okt-config", "okt-extract", "okt-interchange", "okt-parse", "okt-search"];
 
 pub fn check(manifest_path: Option<PathBuf>) -> anyhow::Result<()> {
     let mut command = MetadataCommand::new();

@@ -1,10 +1,4 @@
-//! BM25 as Lucene computes it, and the term frequencies that it needs, read from a tsvector.
-
-use std::iter::Peekable;
-use std::str::Chars;
-
-use crate::query::Term;
-use crate::tsquery::scoped;
+//! BM25 as Lucene computes it.
 
 /// How many texts there are, and how many words they have together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,58 +48,9 @@ fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// How often each term is in a text, from the text form of its tsvector.
-pub fn frequencies(vector: &str, scope: &str, terms: &[&Term]) -> Vec<u32> {
-    let start = scoped(scope, "");
-    let mut frequencies = vec![0_u32; terms.len()];
-    for (lexeme, count) in entries(vector) {
-        let Some(lexeme) = lexeme.strip_prefix(&start) else { continue };
-        for (frequency, _) in frequencies.iter_mut().zip(terms).filter(|(_, term)| term.matches(lexeme)) {
-            *frequency = frequency.saturating_add(count);
-        }
-    }
-    frequencies
-}
-
-/// The lexemes of a tsvector as PostgreSQL prints it, with their scope, and how often each occurs: once
-/// without positions. What is no tsvector ends the list.
-pub fn entries(vector: &str) -> impl Iterator<Item = (String, u32)> + '_ {
-    let mut rest = vector.chars().peekable();
-    std::iter::from_fn(move || {
-        while rest.next_if(|c| c.is_whitespace()).is_some() {}
-        let lexeme = lexeme(&mut rest)?;
-        Some((lexeme, positions(&mut rest)))
-    })
-}
-
-fn lexeme(rest: &mut Peekable<Chars<'_>>) -> Option<String> {
-    rest.next_if_eq(&'\'')?;
-    let mut lexeme = String::new();
-    loop {
-        match rest.next()? {
-            '\\' => lexeme.push(rest.next()?),
-            // Two quotes are one that belongs to the lexeme.
-            '\'' if rest.next_if_eq(&'\'').is_none() => return Some(lexeme),
-            c => lexeme.push(c),
-        }
-    }
-}
-
-/// `:1,4A`: how many there are.
-fn positions(rest: &mut Peekable<Chars<'_>>) -> u32 {
-    let mut count: u32 = 1;
-    if rest.next_if_eq(&':').is_some() {
-        while let Some(c) = rest.next_if(|c| !c.is_whitespace()) {
-            count = count.saturating_add(u32::from(c == ','));
-        }
-    }
-    count
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Prefix, Query, vector, words};
 
     fn near(one: f64, other: f64) {
         assert!((one - other).abs() < 1e-9, "{one} {other}");
@@ -132,27 +77,5 @@ mod tests {
             let score = Bm25::FACTS.score(Statistics { documents, words }, &[(3, with_term)], 7);
             assert!(score.is_finite() && score > 0.0, "{documents} {words} {with_term}");
         }
-    }
-
-    #[test]
-    fn a_printed_vector_is_read_exactly() {
-        let read = |text: &str| entries(text).collect::<Vec<_>>();
-        let entry = |lexeme: &str, count| (lexeme.to_owned(), count);
-        assert_eq!(read("'r+abc':1,4 'r+def':2A"), [entry("r+abc", 2), entry("r+def", 1)]);
-        assert_eq!(read("'a' 'b c':1A,2B,3"), [entry("a", 1), entry("b c", 3)]);
-        assert_eq!(read(r"'o''b\\c'':9 x':7 '''':1,2"), [entry(r"o'b\c':9 x", 1), entry("'", 2)]);
-        for broken in ["", "  ", "abc:1", "'abc", "'ab\\", ":1"] {
-            assert!(read(broken).is_empty(), "{broken}");
-        }
-    }
-
-    #[test]
-    fn frequencies_are_those_of_the_text() {
-        let text = "Galaxies and a galaxy; the galactic centre of dark galaxies. It's dark.";
-        let vector = vector(&words(text, Some("en")), "r1");
-        let query = Query::parse("galaxy dark missing gal", &["en"], Prefix::LastWord);
-        let terms: Vec<&Term> = query.terms.iter().collect();
-        assert_eq!(frequencies(&vector, "r1", &terms), [3, 2, 0, 4]);
-        assert_eq!(frequencies(&vector, "r2", &terms), [0, 0, 0, 0]);
     }
 }

@@ -39,13 +39,6 @@ pub struct Term {
 }
 
 impl Term {
-    /// Under which keys the document frequencies of a term are given to [`crate::plan`]: its lexemes, with a
-    /// `*` behind each for a prefix. No lexeme has a `*`.
-    pub fn keys(&self) -> impl Iterator<Item = String> + '_ {
-        let end = if self.prefix { "*" } else { "" };
-        self.alternatives.iter().map(move |lexeme| format!("{lexeme}{end}"))
-    }
-
     /// Whether a lexeme of a text is what is looked for.
     pub fn matches(&self, lexeme: &str) -> bool {
         self.alternatives.iter().any(|alternative| {
