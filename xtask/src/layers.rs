@@ -42,7 +42,8 @@ const ENGINES: &[(&str, &[&str])] = &[
 ];
 
 /// The model and the formats know no async code.
-const SYNCHRONOUS: &[&str] = &["okt-model", "okt-config", "okt-extract", "okt-interchange", "okt-parse", "okt-search"];
+const SYNCHRONOUS: &[&str] =
+    &["okt-model", "okt-config", "okt-extract", "okt-interchange", "okt-parse", "okt-search"];
 
 pub fn check(manifest_path: Option<PathBuf>) -> anyhow::Result<()> {
     let mut command = MetadataCommand::new();

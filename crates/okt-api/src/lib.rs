@@ -28,6 +28,7 @@ mod presets;
 mod promptsets;
 mod registry;
 mod repositories;
+mod search;
 mod sessions;
 mod settings;
 mod setup;

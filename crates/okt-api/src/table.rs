@@ -14,7 +14,7 @@ use okt_http::{Routes, route};
 use crate::{
     Api, admin, ai_usage, api_keys, audit, auth, concepts, contexts, curation, docs, facts, graph, health,
     invitations, jobs, members, metrics, oauth, once, openapi, presets, promptsets, registry, repositories,
-    sessions, settings, setup, source_estimates, source_files, source_import, source_providers, source_texts,
+    search, sessions, settings, setup, source_estimates, source_files, source_import, source_providers, source_texts,
     sources, streams, users,
 };
 
@@ -130,6 +130,7 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<FactRead>(), route!(facts::group))
         .at(needs::<FactRead>(), route!(facts::concepts))
         .at(needs::<FactRead>(), route!(facts::similar))
+        .at(needs::<FactRead>(), route!(search::search))
         .at(needs::<ConceptRead>(), route!(concepts::list))
         .at(needs::<ConceptRead>(), route!(concepts::show))
         .at(needs::<ConceptRead>(), route!(concepts::facts))

@@ -35,6 +35,7 @@ mod seal;
 mod search;
 mod sessions;
 mod settings;
+mod source_providers;
 mod source_texts;
 mod sources;
 mod upkeep;
@@ -42,6 +43,7 @@ mod usage;
 
 use std::sync::Arc;
 
+use okt_ai::Ai;
 use okt_auth::Auth;
 use okt_config::{Config, Secret};
 use okt_providers::GuardedClient;
@@ -53,6 +55,7 @@ use tokio::sync::Semaphore;
 
 use crate::health::Watch;
 use crate::seal::Seal;
+use crate::search::QuestionVectors;
 
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
 pub use api_keys::KeyRequest;
@@ -80,8 +83,9 @@ pub use registration::{NewAccount, Setup};
 pub use repositories::{RepositoryRequest, SeenRepository};
 pub use request::Origin;
 pub use roles::DomainPermissions;
-pub use search::{FoundSource, FoundSources, ProviderInfo};
+pub use search::{Ranks, SearchHit, SearchPlace, SearchRequest, SearchResults};
 pub use settings::{SeenBudget, SeenSettings, SettingsChange, UsedPromptset};
+pub use source_providers::{FoundSource, FoundSources, ProviderInfo};
 pub use source_texts::{SeenSource, Sentence};
 pub use sources::{Accepted, SourceContents, SourceRequest, Upload};
 
@@ -98,6 +102,9 @@ struct Inner {
     blobs: Blobs,
     /// Missing where facts have none.
     vectors: Option<Vectors>,
+    /// Embeds questions.
+    ai: Ai,
+    questions: QuestionVectors,
     auth: Auth,
     /// The way out, and who looks for sources there; `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Search)>,
@@ -133,12 +140,15 @@ impl App {
                 None
             }
         };
+        let ai = Ai::new(&config, &databases, web.as_ref().map(|(client, _)| client));
         let (documents, changes, watch) = (Semaphore::new(DOCUMENTS), Changes::default(), Watch::default());
         let app = Self(Arc::new(Inner {
             config,
             databases,
             blobs,
             vectors,
+            ai,
+            questions: QuestionVectors::default(),
             auth,
             web,
             documents,
@@ -169,6 +179,14 @@ impl App {
 
     fn vectors(&self) -> Option<&Vectors> {
         self.0.vectors.as_ref()
+    }
+
+    fn ai(&self) -> &Ai {
+        &self.0.ai
+    }
+
+    fn questions(&self) -> &QuestionVectors {
+        &self.0.questions
     }
 
     fn web(&self) -> Option<&GuardedClient> {

@@ -1,133 +1,214 @@
-//! Looking for sources, and with what they are found and fetched.
+//! Searching a repository: by words, by meaning, by both, and over the concepts that facts share.
+//!
+//! Texts are ranked by their words (BM25) and by their vectors, and the two rankings are fused. A fact or a passage counts with the
+//! source that it is from: a sentence seldom says what it is about. `deep` goes on from the best sources to those that share a
+//! name or a title with them.
 
-use std::collections::HashSet;
+mod hits;
+mod hop;
+mod lexical;
+mod vectors;
 
-use chrono::NaiveDate;
-use okt_auth::permissions::{SourceProviderExecute, SourceProviderRead, SourceRead};
-use okt_auth::{Needed, Refused, RepoAccess, RepoScope, SystemScope};
-use okt_config::{ResolutionProvider, SearchProvider};
-use okt_model::{Domain, Error, Locator, RepositoryId, Result};
-use okt_store::sources;
+use std::collections::HashMap;
 
+use okt_auth::RepoScope;
+use okt_auth::permissions::FactRead;
+use okt_config::Fusion;
+use okt_model::{
+    ConceptId, EMBEDDING_MODEL, FoundThrough, Result, SearchMode, SearchType, SourceId, UnitKind,
+};
+use okt_search::{Prefix, Query};
+use okt_store::search_units;
+use uuid::Uuid;
+
+use self::lexical::Ranked;
+use self::vectors::Nearest;
+pub(crate) use self::vectors::QuestionVectors;
 use crate::App;
 
-/// A way to find or to fetch sources.
-#[derive(Clone, Copy, Debug)]
-pub struct ProviderInfo {
-    pub id: &'static str,
-    /// Whether it can be used as this installation is set up.
-    pub configured: bool,
+/// How many texts of a kind are looked at.
+const CANDIDATES: usize = 1_000;
+/// What the words of the whole source count beside those of the text.
+const WHOLE: f64 = 0.7;
+/// What words count beside vectors of the built-in model, measured on public data: with less they are worse than words alone.
+const OWN_WEIGHT: f64 = 0.7;
+
+/// A text by its type and number.
+type Id = (SearchType, i64);
+
+pub struct SearchRequest<'a> {
+    pub q: &'a str,
+    pub types: &'a [SearchType],
+    pub mode: SearchMode,
+    /// The last word may still be growing.
+    pub prefix: bool,
+    /// One of each group of similar facts.
+    pub grouped: bool,
 }
 
-/// Some of what was found.
-pub struct FoundSources {
-    pub found: Vec<FoundSource>,
-    pub next_cursor: Option<String>,
+/// Where a page begins: after this one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchPlace {
+    pub score: f64,
+    pub kind: SearchType,
+    pub no: i64,
 }
 
-pub struct FoundSource {
-    pub title: String,
-    pub url: String,
-    pub snippet: String,
-    pub doi: Option<String>,
-    pub published_at: Option<NaiveDate>,
-    /// Whether the repository that was asked about has it.
-    pub already_exists: Option<bool>,
+/// Something that was found.
+pub struct SearchHit {
+    pub place: SearchPlace,
+    /// Of the fact, the concept or the source; of a passage that of its source.
+    pub id: Uuid,
+    /// Of the source; of a concept its context.
+    pub title: Option<String>,
+    pub text: String,
+    /// Code points of the text that are like the question.
+    pub highlights: Vec<(usize, usize)>,
+    pub found_by: Vec<FoundThrough>,
+    /// The concept that led to it.
+    pub via: Option<ConceptId>,
+    /// Of a fact all of them, but for those of many.
+    pub sources: Vec<SourceId>,
+    pub ranks: Ranks,
+}
+
+/// Where each channel placed it, from 1, and with what score.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ranks {
+    pub lexical: Option<(usize, f64)>,
+    pub vector: Option<(usize, f64)>,
+}
+
+pub struct SearchResults {
+    pub hits: Vec<SearchHit>,
+    /// How the question was answered.
+    pub mode: SearchMode,
+    /// Why not as it was asked to be.
+    pub degraded: Option<&'static str>,
+}
+
+/// A text that may be shown, before anybody has looked at it.
+#[derive(Clone, Debug)]
+struct Candidate {
+    kind: SearchType,
+    no: i64,
+    source: i64,
+    score: f64,
+    found_by: Vec<FoundThrough>,
+    via: Option<ConceptId>,
+    ranks: Ranks,
 }
 
 impl App {
-    pub fn search_providers(&self, _: &SystemScope<SourceProviderRead>) -> Vec<ProviderInfo> {
-        let search = self.0.web.as_ref().map(|(_, search)| search);
-        let info = |provider: SearchProvider| ProviderInfo {
-            id: provider.as_str(),
-            configured: search.is_some_and(|search| search.is_configured(provider)),
-        };
-        SearchProvider::ALL.into_iter().map(info).collect()
-    }
-
-    pub fn resolution_providers(&self, _: &SystemScope<SourceProviderRead>) -> Vec<ProviderInfo> {
-        let settings = &self.config().providers.resolution;
-        let solver = &settings.challenge_solver;
-        let info = |provider: ResolutionProvider| ProviderInfo {
-            id: provider.as_str(),
-            configured: self.0.web.is_some()
-                && match provider {
-                    ResolutionProvider::Fetch => settings.fetch.enabled,
-                    ResolutionProvider::OpenAccess => !settings.open_access.email.is_empty(),
-                    ResolutionProvider::Tls => !settings.tls.impersonate.is_empty(),
-                    ResolutionProvider::ChallengeSolver => {
-                        solver.url.is_some() || !solver.endpoints.is_empty()
-                    }
-                },
-        };
-        ResolutionProvider::ALL.into_iter().map(info).collect()
-    }
-
-    /// Looks for sources; with a repository, also says which of them it has.
-    pub async fn search_sources(
+    /// What answers a question, best first, from after a place on.
+    pub async fn search(
         &self,
-        _: &SystemScope<SourceProviderExecute>,
-        provider: &str,
-        query: &str,
+        scope: &RepoScope<FactRead>,
+        request: &SearchRequest<'_>,
+        after: Option<SearchPlace>,
         limit: usize,
-        cursor: Option<&str>,
-        repository: Option<&RepoScope<SourceRead>>,
-    ) -> Result<FoundSources> {
-        let provider = SearchProvider::ALL.into_iter().find(|known| known.as_str() == provider);
-        let provider = provider.ok_or(Error::NotFound("search provider"))?;
-        let Some((_, search)) = &self.0.web else {
-            return Err(Error::NotConfigured(
-                "no search service can be reached: no root CA certificates are installed",
-            ));
-        };
-        let page = search.search(provider, query, limit, cursor).await?;
-        let names: Vec<Option<Locator>> = page
-            .hits
-            .iter()
-            .map(|hit| Locator::parse(hit.doi.as_deref().unwrap_or(hit.url.as_str())).ok())
-            .collect();
-        let known = match repository {
-            Some(scope) => Some(self.known(scope, names.iter().flatten()).await?),
-            None => None,
-        };
-        let found = page.hits.into_iter().zip(names).map(|(hit, name)| FoundSource {
-            title: hit.title,
-            url: hit.url.into(),
-            snippet: hit.snippet,
-            doi: hit.doi,
-            published_at: hit.published_at,
-            already_exists: known
-                .as_ref()
-                .map(|known| name.is_some_and(|name| known.contains(&name.normalized))),
-        });
-        Ok(FoundSources { found: found.collect(), next_cursor: page.next_cursor })
-    }
-
-    async fn known(
-        &self,
-        scope: &RepoAccess,
-        names: impl Iterator<Item = &Locator>,
-    ) -> Result<HashSet<String>> {
-        let names: Vec<String> = names.map(|name| name.normalized.clone()).collect();
+    ) -> Result<SearchResults> {
         let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-        let known = sources::list_known(&mut tx, scope.repository(), &names).await?;
+        let totals = search_units::totals(&mut tx, scope.repository()).await?;
         tx.commit().await?;
-        Ok(known.into_iter().collect())
+        let languages: Vec<&str> = totals.languages.iter().map(String::as_str).collect();
+        let prefix = if request.prefix { Prefix::LastWord } else { Prefix::Never };
+        let query = Query::parse(request.q, &languages, prefix);
+        let by_vectors = async {
+            match request.mode {
+                SearchMode::Lexical => Ok(None),
+                _ if !self.config().search.hybrid.enabled => Err("hybrid_off"),
+                _ => self.nearest(scope, &query.text).await.map(Some),
+            }
+        };
+        let (ranked, nearest) = tokio::join!(self.ranked(scope, &query, &totals, request.types), by_vectors);
+        let (nearest, degraded) = match nearest {
+            Ok(nearest) => (nearest, None),
+            Err(why) => (None, Some(why)),
+        };
+        let mode = match (request.mode, &nearest) {
+            (SearchMode::Deep, _) => SearchMode::Deep,
+            (_, None) => SearchMode::Lexical,
+            (SearchMode::Auto, Some(_)) => SearchMode::Hybrid,
+            (mode, Some(_)) => mode,
+        };
+        let ranked = if mode == SearchMode::Vector { Ranked::default() } else { ranked? };
+        let mut candidates = self.candidates(&ranked, nearest.as_ref(), request.types);
+        if mode == SearchMode::Deep {
+            candidates = self.hop(scope, &query, candidates, nearest.as_ref(), &totals).await?;
+        }
+        if request.types.contains(&SearchType::Concepts) {
+            candidates.extend(self.concept_candidates(scope, &query).await?);
+        }
+        candidates.sort_by(Candidate::order);
+        if let Some(after) = after {
+            candidates.retain(|candidate| candidate.is_after(&after));
+        }
+        let hits = self.hits(scope, &query, request.grouped, candidates, limit).await?;
+        Ok(SearchResults { hits, mode, degraded })
     }
 
-    /// Lets somebody who looks for sources in to the repository that they named in the body, if they may do `P` there: it
-    /// depends on the route whether that is reading or adding.
-    pub async fn let_in<P: Needed>(
-        &self,
-        scope: &SystemScope<SourceProviderExecute>,
-        repository: RepositoryId,
-    ) -> Result<RepoScope<P>> {
-        let missing = || Error::invalid("repository_id", "no repository that you can see has this id");
-        let located = self.auth().locate(&repository.to_string()).await?.ok_or_else(missing)?;
-        match scope.caller().let_in(Domain::Repository(located.id), P::PERMISSION) {
-            Ok(proof) => proof.into_repository(located),
-            Err(Refused::Invisible) => Err(missing()),
-            Err(Refused::Forbidden) => Err(Error::Forbidden("the permission is missing in this repository")),
-        }
+    /// The two rankings as one.
+    fn candidates(&self, ranked: &Ranked, nearest: Option<&Nearest>, types: &[SearchType]) -> Vec<Candidate> {
+        let hybrid = &self.config().search.hybrid;
+        let by_score = match hybrid.fusion {
+            Fusion::Auto => self.config().providers.embedding.model == EMBEDDING_MODEL,
+            Fusion::Score => true,
+            Fusion::Rrf => false,
+        };
+        let lexical: Vec<(Id, f64)> =
+            ranked.scores.iter().copied().filter(|((kind, _), _)| types.contains(kind)).collect();
+        let vector = nearest.map(|nearest| nearest.scores(ranked, types)).unwrap_or_default();
+        let fused = if vector.is_empty() || lexical.is_empty() {
+            okt_search::by_score(&lexical, &vector, if vector.is_empty() { 1.0 } else { 0.0 })
+        } else if by_score {
+            okt_search::by_score(&lexical, &vector, OWN_WEIGHT)
+        } else {
+            let ids = |list: &[(Id, f64)]| list.iter().map(|(id, _)| *id).collect::<Vec<Id>>();
+            okt_search::reciprocal(&[&ids(&lexical), &ids(&vector)], f64::from(hybrid.rrf_k))
+        };
+        let places = |list: &[(Id, f64)]| -> HashMap<Id, (usize, f64)> {
+            list.iter().enumerate().map(|(at, (id, score))| (*id, (at + 1, *score))).collect()
+        };
+        let (lexical, vector) = (places(&lexical), places(&vector));
+        let source_of = |id: &Id| {
+            ranked.sources.get(id).or_else(|| nearest.and_then(|nearest| nearest.sources.get(id))).copied()
+        };
+        let candidates = fused.into_iter().filter_map(|(id, score)| {
+            let ranks = Ranks { lexical: lexical.get(&id).copied(), vector: vector.get(&id).copied() };
+            let found_by = [
+                ranks.lexical.map(|_| FoundThrough::Lexical),
+                ranks.vector.map(|_| FoundThrough::Vector),
+            ];
+            Some(Candidate {
+                kind: id.0,
+                no: id.1,
+                source: source_of(&id)?,
+                score,
+                found_by: found_by.into_iter().flatten().collect(),
+                via: None,
+                ranks,
+            })
+        });
+        candidates.collect()
+    }
+}
+
+const fn type_of(kind: UnitKind) -> SearchType {
+    match kind {
+        UnitKind::Fact => SearchType::Facts,
+        UnitKind::Passage => SearchType::Passages,
+        UnitKind::Source => SearchType::Sources,
+    }
+}
+
+impl Candidate {
+    fn order(one: &Self, other: &Self) -> std::cmp::Ordering {
+        other.score.total_cmp(&one.score).then((one.kind, one.no).cmp(&(other.kind, other.no)))
+    }
+
+    fn is_after(&self, place: &SearchPlace) -> bool {
+        let order = place.score.total_cmp(&self.score).then((self.kind, self.no).cmp(&(place.kind, place.no)));
+        order == std::cmp::Ordering::Greater
     }
 }

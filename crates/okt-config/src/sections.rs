@@ -25,7 +25,7 @@ pub use limits::{Budget, Limits};
 pub use log::{Log, LogFormat, LogLevel, Telemetry};
 pub use providers::*;
 pub use registry::{Promptset, RegistryAccess, RegistryService};
-pub use search::{Hybrid, Search};
+pub use search::{Fusion, Hybrid, Search};
 pub use server::{BodyLimits, Metrics, RateLimits, Server};
 pub use task::{JOB_KINDS, LLM_JOB_KINDS, Task};
 

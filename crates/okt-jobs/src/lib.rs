@@ -15,6 +15,7 @@ mod deduplicate_facts;
 mod embed_concepts;
 mod embed_facts;
 mod extract_concepts;
+mod index_source;
 mod migrate_context;
 mod parsing;
 pub mod recheck;
@@ -60,6 +61,7 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .repository(with(tools, embed_concepts::run))
         .repository(with(tools, embed_facts::run))
         .repository(with(tools, extract_concepts::run))
+        .repository(index_source::run)
         .repository(migrate_context::run)
         .repository(with(tools, refine_concepts::run))
         .repository(refresh_concept_relations::run)

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use okt_model::{
-    Error, FetchAttempt, Progress, Result, RetrieveSource, Source, SourceDecomposition, SourceFailure,
-    SourceStage, SourceStatus, parse_date,
+    Error, FetchAttempt, IndexSource, Progress, Result, RetrieveSource, Source, SourceDecomposition,
+    SourceFailure, SourceStage, SourceStatus, parse_date,
 };
 use okt_providers::resolution::{Attempt, End, Provider, Validators, Wanted, auto_skip};
 use okt_queue::{Finished, JobContext, JobError};
@@ -218,6 +218,7 @@ async fn settle(
     }
     source_texts::put(&mut tx, repository, id, &text).await?;
     source_images::replace(&mut tx, repository, id, &images).await?;
+    tx.push(&IndexSource { source: id }, When::default()).await?;
     let next = tx.push(&SourceDecomposition { source: id }, When::default()).await?;
     sources::hand_over(&mut tx, repository, id, next, SourceStatus::Fetched).await?;
     let output = serde_json::json!({

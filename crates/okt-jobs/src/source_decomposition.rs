@@ -13,8 +13,8 @@ use std::sync::Arc;
 use okt_ai::{RepositoryBudget, waiting_for_budget};
 use okt_extract::{Promptset, Text, extractive};
 use okt_model::{
-    BudgetOf, CleanupFacts, ContentHash, Cost, EmbedFacts, Error, Extraction, FactStatus, NewFact, NoFacts,
-    Result, Source, SourceDecomposition, SourceImage, SourceStatus, SourceText, Waiting,
+    BudgetOf, CleanupFacts, ContentHash, Cost, EmbedFacts, Error, Extraction, FactStatus, IndexSource,
+    NewFact, NoFacts, Result, Source, SourceDecomposition, SourceImage, SourceStatus, SourceText, Waiting,
 };
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::facts::Made;
@@ -220,6 +220,7 @@ async fn settle(
         // Somebody took this run for dead and has said what became of the source.
         return tx.commit(None).await;
     }
+    tx.push(&IndexSource { source: id }, When::default()).await?;
     if compared {
         tx.push(&EmbedFacts { source: Some(id) }, When::default()).await?;
         // Whatever becomes of that, somebody comes for what it leaves undone.

@@ -21,6 +21,7 @@ mod permission;
 mod promptset;
 mod repository;
 mod role;
+mod search;
 mod source;
 mod subject;
 mod text;
@@ -64,6 +65,7 @@ pub use repository::{
     Repository, RepositorySettings, Slug, Stages, Tier, UnmappedContexts,
 };
 pub use role::{Domain, Role};
+pub use search::{FoundThrough, IndexSource, SearchMode, SearchType, UnitKind};
 pub use source::{
     FetchAttempt, PartialText, Passage, RetrieveSource, Source, SourceDecomposition, SourceFailure,
     SourceFile, SourceFilter, SourceImage, SourcePage, SourceStage, SourceStatus, SourceText, TextFile,

@@ -17,6 +17,8 @@ words! {
         ConceptEmbedding = "concept_embedding",
         /// Whether two concepts are one thing.
         ConceptRefinement = "concept_refinement",
+        /// What somebody looks for.
+        QuestionEmbedding = "question_embedding",
     }
 }
 

@@ -7,12 +7,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use okt_model::{Error, FactId, FactKind, FactStatus, JobId, MergedBy, RepositoryId, SourceId, UserId};
+use okt_model::{
+    Error, FactId, FactKind, FactStatus, JobId, MergedBy, RepositoryId, SourceId, UnitKind, UserId,
+};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::words::word;
-use crate::{concept_relations, counters, fact_groups};
+use crate::{concept_relations, counters, fact_groups, search_units};
 use okt_pg::Result;
 
 /// A fact as it is compared with others.
@@ -469,6 +471,8 @@ pub(crate) async fn remove_bare(
         concept_relations::mark_if_linked(conn, repository, &gone).await?;
         sqlx::query_file!("src/sql/forget_facts.sql", repository.uuid(), &gone).execute(&mut *conn).await?;
         fact_groups::leave(conn, repository, &gone).await?;
+        let units: Vec<(UnitKind, i64)> = gone.iter().map(|no| (UnitKind::Fact, *no)).collect();
+        search_units::remove(conn, repository, &units).await?;
     }
     Ok(i64::try_from(gone.len()).map_err(Error::internal)?)
 }

@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 29] = [
+pub const TABLES: [Table; 32] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
@@ -45,6 +45,9 @@ pub const TABLES: [Table; 29] = [
     knowledge("fact_merges", "no"),
     knowledge("fact_contradictions", "fact_no, other_no"),
     knowledge("model_answers", "key"),
+    knowledge("search_units", "kind, no"),
+    knowledge("search_lists", "kind, word, block"),
+    knowledge("search_totals", "kind"),
     // Where the server has pgvector.
     Table { schema: "okt_vectors", name: "points", key: "space, id" },
 ];

@@ -14,7 +14,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::words::word;
-use crate::{facts, model_answers};
+use crate::{facts, model_answers, search_units};
 use okt_pg::{Result, planned_anew};
 
 pub use progress::{Fetched, hand_over, mark, mark_failed, mark_fetched, note_attempts};
@@ -236,6 +236,14 @@ pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, id: Sourc
     match facts::forget_source(conn, repository, id).await {
         Err(okt_pg::Error(Error::NotFound(_))) => return Ok(false),
         forgotten => forgotten?,
+    }
+    let no = sqlx::query_scalar!(
+        "SELECT no FROM okt_repository.sources WHERE repository_id = $1 AND id = $2",
+        repository.uuid(),
+        id.uuid(),
+    );
+    if let Some(no) = no.fetch_optional(&mut *conn).await? {
+        search_units::forget_source(conn, repository, no).await?;
     }
     let done = sqlx::query!(
         "WITH images AS (DELETE FROM okt_repository.source_images WHERE repository_id = $1 AND source_id = $2),

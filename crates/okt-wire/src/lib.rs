@@ -20,6 +20,7 @@ pub mod members;
 pub mod presets;
 pub mod promptsets;
 pub mod repositories;
+pub mod search;
 pub mod sessions;
 pub mod settings;
 pub mod setup;

@@ -106,6 +106,8 @@ readable!(
     okt_model::FactStatus,
     okt_model::JobState,
     okt_model::Role,
+    okt_model::SearchMode,
+    okt_model::SearchType,
     okt_model::SourceStatus,
     okt_model::UnmappedContexts,
     okt_model::UsageGroup,
@@ -200,6 +202,12 @@ pub mod schema {
         FactSort = all!(super::FactSort), "newest";
         /// The order in which concepts are listed: those with the most facts first, or by name.
         ConceptSort = all!(super::ConceptSort), "fact_count";
+        /// How a question is answered.
+        SearchMode = all!(okt_model::SearchMode), "hybrid";
+        /// What is looked for.
+        SearchType = all!(okt_model::SearchType), "facts";
+        /// How something was found.
+        FoundThrough = all!(okt_model::FoundThrough), "lexical";
         /// Who gave a concept another name: rules, a model or a person.
         AliasBy = all!(okt_model::AliasBy), "model";
         /// How strongly two concepts belong together, by how many facts they share.

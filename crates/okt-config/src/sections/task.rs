@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::period::Period;
 
 /// Every kind of job that has a queue.
-pub const JOB_KINDS: [&str; 23] = [
+pub const JOB_KINDS: [&str; 24] = [
     "retrieve_source",
     "source_decomposition",
     "embed_facts",
@@ -18,6 +18,7 @@ pub const JOB_KINDS: [&str; 23] = [
     "refine_concepts",
     "embed_concepts",
     "cleanup_facts",
+    "index_source",
     "summarize_concepts",
     "synthesize_concept",
     "refresh_concept_relations",

@@ -125,8 +125,8 @@ struct Places<'w> {
     catch_all: &'w str,
     /// Labels that were added, as they are compared.
     added: BTreeSet<String>,
-    /// Names that one concept of the repository has, with its context.
-    single: BTreeMap<String, String>,
+    /// Names that one concept of the repository has, with its context, and whether a person gave it that name.
+    single: BTreeMap<String, (String, bool)>,
 }
 
 impl<'w> Places<'w> {
@@ -141,7 +141,7 @@ impl<'w> Places<'w> {
         }
     }
 
-    /// Adds contexts that are wanted, and looks up what would fall into the catch-all.
+    /// Adds contexts that are wanted, and looks up who has the names already.
     async fn prepare(
         &mut self,
         tx: &mut Tx,
@@ -177,11 +177,9 @@ impl<'w> Places<'w> {
         if !new.is_empty() {
             contexts::insert(tx, repository, &new).await?;
         }
-        let caught: Vec<&str> = all()
-            .filter(|one| self.label(one) == Some(self.catch_all))
-            .map(|one| one.name.as_str())
-            .collect();
-        self.single = find_single(tx, repository, &caught).await?;
+        let names: BTreeSet<&str> = all().map(|one| one.name.as_str()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        self.single = find_single(tx, repository, &names).await?;
         Ok(())
     }
 
@@ -198,8 +196,10 @@ impl<'w> Places<'w> {
     /// The concept that it is; `None` where the repository wants none like it.
     fn place(&self, found: &Found) -> Option<NewConcept> {
         let label = self.label(found)?;
-        // Nobody says what it is, and there is one of this name: rather that one than two of the same thing.
-        let known = self.single.get(&name_key(&found.name)).filter(|_| label == self.catch_all);
+        // Nobody says what it is, and there is one of this name: rather that one than two of the same thing. What a person calls
+        // by a name is meant by it, whatever a machine takes it for.
+        let known = self.single.get(&name_key(&found.name));
+        let known = known.filter(|(_, given)| *given || label == self.catch_all).map(|(context, _)| context);
         let unmapped_label = found.unmapped().filter(|_| label == self.catch_all).map(str::to_owned);
         let context = known.map_or(label, String::as_str).to_owned();
         Some(NewConcept { name: found.name.clone(), context, description: None, unmapped_label })

@@ -77,33 +77,33 @@ pub async fn find(
 }
 
 /// Of these names those that one concept of the repository has and no other, in whatever context, as its name or as an alias
-/// that a person gave it: by their keys, with the label of its context.
+/// that a person gave it: by their keys, with the label of its context, and whether a person gave it that name.
 #[tracing::instrument(level = "debug", name = "db.concepts.find_single", skip_all)]
 pub async fn find_single(
     conn: &mut PgConnection,
     repository: RepositoryId,
     names: &[&str],
-) -> Result<BTreeMap<String, String>> {
+) -> Result<BTreeMap<String, (String, bool)>> {
     let keys: Vec<String> = names.iter().map(|name| name_key(name)).collect();
     let rows = sqlx::query!(
-        r#"SELECT s.name_key AS "name_key!", x.label
-             FROM (SELECT n.name_key, min(n.context_no) AS context_no
-                     FROM (SELECT c.name_key, c.no, c.context_no
+        r#"SELECT s.name_key AS "name_key!", x.label, s.given AS "given!"
+             FROM (SELECT n.name_key, min(n.context_no) AS context_no, bool_or(n.given) AS given
+                     FROM (SELECT c.name_key, c.no, c.context_no, false AS given
                              FROM okt_repository.concepts c
                             WHERE c.repository_id = $1 AND c.name_key = ANY ($2) AND c.merged_into IS NULL
                             UNION
-                           SELECT a.alias_key, c.no, c.context_no
+                           SELECT a.alias_key, c.no, c.context_no, true
                              FROM okt_repository.concept_aliases a
                              JOIN okt_repository.concepts c
                                ON c.repository_id = $1 AND c.no = a.concept_no AND c.merged_into IS NULL
                             WHERE a.repository_id = $1 AND a.alias_key = ANY ($2) AND a.added_by = 'person') AS n
                     GROUP BY n.name_key
-                   HAVING count(*) = 1) AS s
+                   HAVING count(DISTINCT n.no) = 1) AS s
              JOIN okt_repository.contexts x ON x.repository_id = $1 AND x.no = s.context_no"#,
         repository.uuid(),
         &keys,
     );
-    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.name_key, row.label)).collect())
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.name_key, (row.label, row.given))).collect())
 }
 
 /// Of these names in contexts those that are names of concepts there; not those that only lead on to one.

@@ -11,3 +11,4 @@ mod pool;
 mod references;
 mod relations;
 mod row_level_security;
+mod search_units;

@@ -20,7 +20,9 @@ use okt_store::{Connection, audit_outbox, contexts, counters};
 use okt_testkit::db::run;
 
 use crate::repositories::two_databases::TwoDatabases;
-use crate::repositories::{isolation_concepts, isolation_curation, isolation_facts, isolation_sources};
+use crate::repositories::{
+    isolation_concepts, isolation_curation, isolation_facts, isolation_search, isolation_sources,
+};
 
 /// What the other tenant has, by the names under which one could ask for it.
 #[derive(Clone, Copy)]
@@ -211,6 +213,7 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
         .chain(isolation_curation::CALLS)
         .chain(isolation_sources::CALLS)
         .chain(isolation_facts::CALLS)
+        .chain(isolation_search::CALLS)
 }
 
 async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs) {
@@ -230,6 +233,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     let (source, image) = isolation_sources::plant(&mut tx, one, job, isolation_sources::THEIRS).await;
     let (fact, fact_no, duplicate) = isolation_facts::plant(&mut tx, one, source).await;
     let concepts = isolation_concepts::plant(&mut tx, one, fact_no).await;
+    isolation_search::plant(&mut tx, one, fact_no).await;
     let step = isolation_curation::plant(&mut tx, one, concepts).await;
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();

@@ -1,8 +1,10 @@
 //! `okt_repository` has no foreign keys: what deletes a row deletes what refers to it. Here somebody looks.
 
+use std::collections::BTreeMap;
+
 use okt_model::{
     AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactStatus, JobId, NewConceptMerge, NewFact,
-    RepositoryId, SourceId, UserId,
+    RepositoryId, SourceId, UnitKind, UserId,
 };
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concept_relations::{self, Folded};
@@ -10,6 +12,7 @@ use okt_store::concepts::{self, Emptied};
 use okt_store::contexts::{self, NewContext};
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::{self, Merge};
+use okt_store::search_units::{self, NewUnit};
 use okt_store::write_fence::{self, Closed};
 use okt_store::{
     Databases, Purpose, concept_merges, concept_readings, concept_twins, concept_vectors, curation, moves,
@@ -22,7 +25,7 @@ use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 35] = [
+const REFERENCES: [(&str, &str, &str, &str); 36] = [
     ("concept_aliases", "concept_no", "concepts", "no"),
     ("concept_merges", "concept_no", "concepts", "no"),
     ("concept_merges", "into_no", "concepts", "no"),
@@ -57,6 +60,7 @@ const REFERENCES: [(&str, &str, &str, &str); 35] = [
     ("rejected_links", "instead_no", "concepts", "no"),
     // Once the log is folded.
     ("relation_facts", "fact_no", "facts", "no"),
+    ("search_units", "source_no", "sources", "no"),
     ("source_images", "source_id", "sources", "id"),
     ("source_texts", "source_id", "sources", "id"),
 ];
@@ -172,6 +176,8 @@ async fn nothing_refers_to_what_was_deleted() {
         "relation_changes",
         "relation_facts",
         "concept_relations",
+        "search_units",
+        "search_lists",
     ] {
         assert_eq!(count(&mut watcher, table, &left).await, 0, "{table}");
     }
@@ -182,6 +188,20 @@ async fn nothing_refers_to_what_was_deleted() {
     }
     assert_eq!(dangling(&mut watcher).await, [""; 0], "after a repository was removed");
     assert_eq!(count(&mut watcher, "sources", &format!("c.id = '{}'", sources_of_other[0])).await, 0);
+}
+
+/// Has the facts of a source found.
+async fn index(databases: &Databases, repository: RepositoryId, source: SourceId) {
+    let mut tx = databases.begin("default", repository).await.unwrap();
+    let read = search_units::read_source(&mut tx, repository, source).await.unwrap().unwrap();
+    let words = BTreeMap::from([("says".to_owned(), 1)]);
+    let units: Vec<NewUnit> = read
+        .facts
+        .iter()
+        .map(|(no, _)| NewUnit { kind: UnitKind::Fact, no: *no, sentences: None, words: words.clone() })
+        .collect();
+    search_units::put(&mut tx, repository, read.no, &units, None).await.unwrap();
+    tx.commit().await.unwrap();
 }
 
 fn fact(text: &str) -> NewFact {
@@ -197,6 +217,7 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
         let mut facts: Vec<NewFact> = facts.iter().map(|text| fact(text)).collect();
         facts[0].image = Some(image.into());
         replace_facts(databases, repository, source, &facts, FactStatus::New).await;
+        index(databases, repository, source).await;
         made.push(source);
     }
     let numbers: Vec<(i64, Vec<u8>)> =

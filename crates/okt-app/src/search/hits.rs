@@ -1,0 +1,180 @@
+//! What was found, as it is shown.
+
+use std::collections::{HashMap, HashSet};
+
+use okt_auth::RepoAccess;
+use okt_model::{ConceptFilter, FoundThrough, Result, SearchType, SourceId, UnitKind};
+use okt_search::{Query, fits, highlights, words};
+use okt_store::concepts::{self, ConceptPlace};
+use okt_store::search_hits::{self, FactHit, SourceHit};
+use okt_store::{Connection, search_units};
+
+use super::{Candidate, Ranks, SearchHit, SearchPlace};
+use crate::App;
+
+/// Read together.
+const BATCH: usize = 100;
+/// Characters of a source that are shown.
+const SHOWN: usize = 300;
+/// Concepts whose names are like the question.
+const CONCEPTS: i64 = 10;
+
+impl App {
+    /// The first of candidates that can be shown.
+    pub(super) async fn hits(
+        &self,
+        scope: &RepoAccess,
+        query: &Query,
+        grouped: bool,
+        candidates: Vec<Candidate>,
+        limit: usize,
+    ) -> Result<Vec<SearchHit>> {
+        let mut hits = Vec::new();
+        let mut seen = HashSet::new();
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        for batch in candidates.chunks(BATCH) {
+            let texts = Texts::read(&mut tx, scope, batch).await?;
+            for candidate in batch {
+                let Some(hit) = texts.hit(candidate, query) else { continue };
+                // A fact may be found as itself and as its duplicates, and is one of a group.
+                let group = texts.facts.get(&candidate.no).filter(|_| candidate.kind == SearchType::Facts);
+                let group = group.and_then(|fact| fact.similar_to.filter(|_| grouped).or(Some(fact.no)));
+                let key = (candidate.kind, group.unwrap_or(candidate.no));
+                if seen.insert(key) {
+                    hits.push(hit);
+                }
+            }
+            if hits.len() >= limit {
+                break;
+            }
+        }
+        tx.commit().await?;
+        hits.truncate(limit);
+        Ok(hits)
+    }
+
+    /// Concepts whose names have the words of a question, those with the most facts first.
+    pub(super) async fn concept_candidates(
+        &self,
+        scope: &RepoAccess,
+        query: &Query,
+    ) -> Result<Vec<Candidate>> {
+        let q: String = query.text.chars().take(100).collect();
+        if q.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        let floor = i64::from(self.config().concepts.min_concept_fact_count);
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        let filter = ConceptFilter { q: Some(q), min_fact_count: floor, ..ConceptFilter::default() };
+        let place = ConceptPlace::MOST_FACTS;
+        let mut found = concepts::list(&mut tx, scope.repository(), &filter, &place, CONCEPTS).await?;
+        if found.is_empty() {
+            let filter = ConceptFilter { min_fact_count: 0, ..filter };
+            found = concepts::list(&mut tx, scope.repository(), &filter, &place, CONCEPTS).await?;
+        }
+        tx.commit().await?;
+        // A name that is the question comes before all texts, others after the best ones.
+        let mut score = 1.0;
+        let candidates = found.into_iter().map(|concept| {
+            let exact = concept.canonical_name.to_lowercase() == query.text.to_lowercase();
+            score *= 0.9;
+            Candidate {
+                kind: SearchType::Concepts,
+                no: concept.no,
+                source: 0,
+                score: if exact { 2.0 } else { score },
+                found_by: vec![FoundThrough::Lexical],
+                via: None,
+                ranks: Ranks::default(),
+            }
+        });
+        Ok(candidates.collect())
+    }
+}
+
+/// What candidates say.
+struct Texts {
+    facts: HashMap<i64, FactHit>,
+    passages: HashMap<i64, String>,
+    sources: HashMap<i64, SourceHit>,
+    beginnings: HashMap<i64, String>,
+    concepts: HashMap<i64, okt_model::Concept>,
+}
+
+impl Texts {
+    async fn read(conn: &mut Connection, scope: &RepoAccess, batch: &[Candidate]) -> Result<Self> {
+        let repository = scope.repository();
+        let of = |kind: SearchType| -> Vec<i64> {
+            batch.iter().filter(|candidate| candidate.kind == kind).map(|candidate| candidate.no).collect()
+        };
+        let facts = search_hits::get_facts(conn, repository, &of(SearchType::Facts)).await?;
+        let units =
+            search_units::get(conn, repository, UnitKind::Passage, &of(SearchType::Passages)).await?;
+        let places: Vec<(i64, i64, (i32, i32))> = units
+            .iter()
+            .filter_map(|unit| Some((unit.no, unit.source_no, unit.sentences?)))
+            .collect();
+        let passages = search_hits::get_passages(conn, repository, &places).await?;
+        let wanted = of(SearchType::Sources);
+        let beginnings: Vec<(i64, i64, (i32, i32))> = wanted.iter().map(|no| (*no, *no, (0, 0))).collect();
+        let beginnings = search_hits::get_passages(conn, repository, &beginnings).await?;
+        let mut sources: HashSet<i64> = batch.iter().map(|candidate| candidate.source).collect();
+        sources.extend(facts.values().flat_map(|fact| &fact.sources));
+        let sources: Vec<i64> = sources.into_iter().collect();
+        let sources = search_hits::get_sources(conn, repository, &sources).await?;
+        let concepts = concepts::list_numbered(conn, repository, &of(SearchType::Concepts)).await?;
+        let concepts = concepts.into_iter().map(|concept| (concept.no, concept)).collect();
+        Ok(Self { facts, passages, sources, beginnings, concepts })
+    }
+
+    /// `None` for what is gone, or is not what was asked for.
+    fn hit(&self, candidate: &Candidate, query: &Query) -> Option<SearchHit> {
+        let place = SearchPlace { score: candidate.score, kind: candidate.kind, no: candidate.no };
+        let source = self.sources.get(&candidate.source);
+        let language = source.and_then(|source| source.language.as_deref());
+        let (id, title, text, sources) = match candidate.kind {
+            SearchType::Facts => {
+                let fact = self.facts.get(&candidate.no)?;
+                let ids: Vec<SourceId> =
+                    fact.sources.iter().filter_map(|no| Some(self.sources.get(no)?.id)).collect();
+                (fact.id.uuid(), source?.title.clone(), fact.text.clone(), ids)
+            }
+            SearchType::Passages => {
+                let text = self.passages.get(&candidate.no)?.clone();
+                (source?.id.uuid(), source?.title.clone(), text, vec![source?.id])
+            }
+            SearchType::Sources => {
+                let text = self.beginnings.get(&candidate.no).cloned().unwrap_or_default();
+                let text = text.chars().take(SHOWN).collect();
+                (source?.id.uuid(), source?.title.clone(), text, vec![source?.id])
+            }
+            SearchType::Concepts => {
+                let concept = self.concepts.get(&candidate.no)?;
+                let name = concept.canonical_name.clone();
+                (concept.id.uuid(), Some(concept.context.clone()), name, Vec::new())
+            }
+        };
+        // Of a whole source only the beginning is here.
+        let looked_at = !matches!(candidate.kind, SearchType::Sources | SearchType::Concepts);
+        if looked_at && (!query.phrases.is_empty() || !query.without.is_empty()) {
+            let whole = format!("{}. {text}", title.as_deref().unwrap_or_default());
+            if !fits(query, &words(&whole, language)) {
+                return None;
+            }
+        }
+        let marked = highlights(&text, language, query);
+        let point = |at: usize| text[..at].chars().count();
+        let marked = marked.into_iter().map(|range| (point(range.start), point(range.end))).collect();
+        Some(SearchHit {
+            place,
+            id,
+            title,
+            highlights: marked,
+            text,
+            found_by: candidate.found_by.clone(),
+            via: candidate.via,
+            sources,
+            ranks: candidate.ranks,
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! From the best sources to those that share a name or a title with them: what a question needs but does not say.
+
+use std::collections::{HashMap, HashSet};
+
+use okt_auth::RepoAccess;
+use okt_model::{ConceptId, FoundThrough, Result, SearchType, UnitKind};
+use okt_search::{ANCHOR, Graph, Hop, Query, anchors};
+use okt_store::search_hits::{self, Link};
+use okt_store::search_units::Totals;
+use okt_vectors::Tenant;
+use uuid::Uuid;
+
+use super::vectors::Nearest;
+use super::{Candidate, Ranks};
+use crate::App;
+
+/// So many of the first sources may be named by the question.
+const NAMED: usize = 200;
+/// So many facts of a concept are followed.
+const EACH: i64 = 200;
+/// So many facts that were reached are compared with the question.
+const COMPARED: usize = 400;
+
+impl App {
+    /// What was found with what is reached from it, in a new order.
+    pub(super) async fn hop(
+        &self,
+        scope: &RepoAccess,
+        query: &Query,
+        mut found: Vec<Candidate>,
+        nearest: Option<&Nearest>,
+        totals: &Totals,
+    ) -> Result<Vec<Candidate>> {
+        found.sort_by(Candidate::order);
+        let repository = scope.repository();
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        let first: Vec<i64> = sources(&found).into_iter().map(|(no, _)| no).take(NAMED).collect();
+        let known = search_hits::get_sources(&mut tx, repository, &first).await?;
+        let titles: Vec<(i64, &str)> =
+            first.iter().filter_map(|no| Some((*no, known.get(no)?.title.as_deref()?))).collect();
+        let named: HashSet<i64> = anchors(&query.text, &titles).into_iter().collect();
+        for candidate in found.iter_mut().filter(|candidate| named.contains(&candidate.source)) {
+            candidate.score += ANCHOR;
+            candidate.found_by.push(FoundThrough::Anchor);
+        }
+        found.sort_by(Candidate::order);
+        let hop = Hop::default();
+        let ranked = sources(&found);
+        let seeds: Vec<i64> = ranked.iter().take(hop.seeds).map(|(no, _)| *no).collect();
+        let mut links = search_hits::list_links(&mut tx, repository, &seeds).await?;
+        let concepts: HashSet<ConceptId> = links.iter().map(|link| link.concept).collect();
+        let concepts: Vec<ConceptId> = concepts.into_iter().collect();
+        let linked = search_hits::list_linked(&mut tx, repository, &concepts, EACH).await?;
+        tx.commit().await?;
+        links.extend(linked);
+        let cosines = match nearest {
+            Some(nearest) => Some(self.cosines(scope, nearest, &links).await?),
+            None => None,
+        };
+        let map = Map::of(&links);
+        let units = totals.statistics.get(&UnitKind::Source).map_or(0, |statistics| statistics.documents);
+        let graph = Graph {
+            concepts: &map.concepts,
+            frequencies: &map.frequencies,
+            units,
+            // What the question names is the title of what it has found.
+            named: &map.titles_of(&named),
+            cosines: cosines.as_ref(),
+        };
+        Ok(reordered(found, &hop.rank(&ranked, graph), &ranked, &map))
+    }
+
+    /// How near the facts that links lead over are to the question: the best of each source.
+    async fn cosines(
+        &self,
+        scope: &RepoAccess,
+        nearest: &Nearest,
+        links: &[Link],
+    ) -> Result<HashMap<i64, f64>> {
+        let Some(vectors) = self.vectors() else { return Ok(HashMap::new()) };
+        let facts: HashSet<i64> = links.iter().map(|link| link.fact_no).collect();
+        let mut facts: Vec<i64> = facts.into_iter().collect();
+        facts.sort_unstable();
+        facts.truncate(COMPARED);
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        let ids = search_hits::identify_facts(&mut tx, scope.repository(), &facts).await?;
+        tx.commit().await?;
+        let wanted: Vec<Uuid> = ids.keys().copied().collect();
+        let tenant = Tenant::new(scope.repository(), scope.database());
+        // Without them all are taken for alike, as where there are no vectors.
+        let points = vectors.store().find(&tenant, &vectors.space(&nearest.space), &wanted).await;
+        let points = points.unwrap_or_default();
+        let of_fact: HashMap<i64, f64> = points
+            .iter()
+            .filter_map(|point| Some((*ids.get(&point.id)?, cosine(&point.vector, &nearest.vector))))
+            .collect();
+        let mut of_source: HashMap<i64, f64> = HashMap::new();
+        for link in links {
+            if let Some(cosine) = of_fact.get(&link.fact_no) {
+                let most = of_source.entry(link.source_no).or_insert(*cosine);
+                *most = most.max(*cosine);
+            }
+        }
+        Ok(of_source)
+    }
+}
+
+fn cosine(one: &[f32], other: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+    let length = (dot(one, one) * dot(other, other)).sqrt();
+    if length > 0.0 { dot(one, other) / length } else { 0.0 }
+}
+
+/// The sources of candidates, each once, by the best of them; the candidates are in order.
+fn sources(found: &[Candidate]) -> Vec<(i64, f64)> {
+    let mut seen = HashSet::new();
+    let first = found.iter().filter(|candidate| seen.insert(candidate.source));
+    first.map(|candidate| (candidate.source, candidate.score)).collect()
+}
+
+/// Which sources speak of which concepts.
+struct Map {
+    concepts: HashMap<i64, Vec<(ConceptId, bool)>>,
+    /// How many of the sources.
+    frequencies: HashMap<ConceptId, u64>,
+    /// The fact of a source that speaks of a concept.
+    facts: HashMap<(i64, ConceptId), i64>,
+}
+
+impl Map {
+    fn of(links: &[Link]) -> Self {
+        let mut map =
+            Self { concepts: HashMap::new(), frequencies: HashMap::new(), facts: HashMap::new() };
+        for link in links {
+            let new = map.facts.insert((link.source_no, link.concept), link.fact_no).is_none();
+            map.concepts.entry(link.source_no).or_default().push((link.concept, link.title));
+            if new {
+                *map.frequencies.entry(link.concept).or_default() += 1;
+            }
+        }
+        map
+    }
+
+    fn titles_of(&self, sources: &HashSet<i64>) -> HashSet<ConceptId> {
+        let concepts = sources.iter().filter_map(|source| self.concepts.get(source)).flatten();
+        concepts.filter(|(_, title)| *title).map(|(concept, _)| *concept).collect()
+    }
+}
+
+/// Candidates in the order of their sources. What only the hop has found is shown by the fact that speaks of the concept; further
+/// candidates of a source keep their own scores.
+fn reordered(
+    mut found: Vec<Candidate>,
+    hopped: &[okt_search::Hopped<i64, ConceptId>],
+    before: &[(i64, f64)],
+    map: &Map,
+) -> Vec<Candidate> {
+    let known: HashMap<i64, f64> = before.iter().copied().collect();
+    let mut best: HashMap<i64, usize> = HashMap::new();
+    for (at, candidate) in found.iter().enumerate() {
+        best.entry(candidate.source).or_insert(at);
+    }
+    // Those in front stay there, whatever the hop adds to others.
+    let top = hopped.iter().map(|hopped| hopped.score).fold(0.0, f64::max);
+    for (at, place) in hopped.iter().enumerate() {
+        let kept = at < Hop::default().keep;
+        let score = if kept { top.max(place.score) + if at == 0 { 2e-9 } else { 1e-9 } } else { place.score };
+        match best.get(&place.unit) {
+            Some(at) => {
+                let candidate = &mut found[*at];
+                if place.via.is_some() && place.score > known.get(&place.unit).copied().unwrap_or_default() {
+                    candidate.found_by.push(FoundThrough::Hop);
+                    candidate.via = place.via;
+                }
+                candidate.score = score;
+            }
+            None => {
+                let Some(via) = place.via else { continue };
+                let Some(fact) = map.facts.get(&(place.unit, via)) else { continue };
+                found.push(Candidate {
+                    kind: SearchType::Facts,
+                    no: *fact,
+                    source: place.unit,
+                    score,
+                    found_by: vec![FoundThrough::Hop],
+                    via: Some(via),
+                    ranks: Ranks::default(),
+                });
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,245 @@
+//! Facts by their vectors.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use moka::sync::Cache;
+use okt_ai::{Billing, Embedder, SubjectBudget, Vectors as Embedded};
+use okt_auth::RepoAccess;
+use okt_model::{EmbeddingSpace, Operation, SearchType, SpaceKind};
+use okt_store::search_hits;
+use okt_vectors::Tenant;
+use uuid::Uuid;
+
+use super::lexical::Ranked;
+use super::Id;
+use crate::App;
+
+/// A question waits no longer than this for a model or for the store; then it is answered without them.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// So many are looked at.
+const NEAREST: u32 = 200;
+
+/// What is kept between questions.
+pub(crate) struct QuestionVectors {
+    /// By space and text.
+    known: Cache<(i16, String), Arc<Vec<f32>>>,
+    breaker: Breaker,
+}
+
+impl Default for QuestionVectors {
+    fn default() -> Self {
+        Self { known: Cache::new(2_000), breaker: Breaker::default() }
+    }
+}
+
+/// Spares questions the wait for what has failed often just before.
+#[derive(Default)]
+struct Breaker(Mutex<Failures>);
+
+#[derive(Default)]
+struct Failures {
+    count: u32,
+    first: Option<Instant>,
+    closed_until: Option<Instant>,
+}
+
+impl Breaker {
+    const MOST: u32 = 5;
+    const WITHIN: Duration = Duration::from_secs(10);
+    const PAUSE: Duration = Duration::from_secs(5);
+
+    fn lets_through(&self, now: Instant) -> bool {
+        let failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.closed_until.is_none_or(|until| now >= until)
+    }
+
+    fn succeeded(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Failures::default();
+    }
+
+    fn failed(&self, now: Instant) {
+        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if failures.first.is_none_or(|first| now.duration_since(first) > Self::WITHIN) {
+            (failures.count, failures.first) = (0, Some(now));
+        }
+        failures.count += 1;
+        // One that was let through after a pause tells enough.
+        if failures.count >= Self::MOST || failures.closed_until.is_some() {
+            failures.closed_until = Some(now + Self::PAUSE);
+        }
+    }
+}
+
+/// What vectors have found.
+pub(super) struct Nearest {
+    /// Facts by their cosines, the best first.
+    facts: Vec<(i64, f64)>,
+    /// The first source of each.
+    pub sources: HashMap<Id, i64>,
+    /// Of the question.
+    pub vector: Arc<Vec<f32>>,
+    pub space: EmbeddingSpace,
+}
+
+impl Nearest {
+    /// The texts of these types: facts by their own vectors, and sources and passages that words have found by the best of the
+    /// source's facts.
+    pub fn scores(&self, ranked: &Ranked, types: &[SearchType]) -> Vec<(Id, f64)> {
+        let mut of_source: HashMap<i64, f64> = HashMap::new();
+        let mut scores: Vec<(Id, f64)> = Vec::new();
+        for (no, cosine) in &self.facts {
+            let id = (SearchType::Facts, *no);
+            if let Some(source) = self.sources.get(&id) {
+                let most = of_source.entry(*source).or_insert(*cosine);
+                *most = most.max(*cosine);
+            }
+            if types.contains(&SearchType::Facts) {
+                scores.push((id, *cosine));
+            }
+        }
+        if types.contains(&SearchType::Sources) {
+            scores.extend(of_source.iter().map(|(source, cosine)| ((SearchType::Sources, *source), *cosine)));
+        }
+        let passages = ranked.sources.iter().filter(|((kind, _), _)| *kind == SearchType::Passages);
+        scores.extend(passages.filter_map(|(id, source)| Some((*id, *of_source.get(source)?))));
+        scores.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+        scores
+    }
+}
+
+impl App {
+    /// The facts that are nearest to a question; why there are none, where there are none.
+    pub(super) async fn nearest(&self, scope: &RepoAccess, text: &str) -> Result<Nearest, &'static str> {
+        let vectors = self.vectors().ok_or("no_vectors")?;
+        if text.trim().is_empty() {
+            return Err("no_words");
+        }
+        let breaker = &self.questions().breaker;
+        if !breaker.lets_through(Instant::now()) {
+            return Err("vectors_away");
+        }
+        let found = tokio::time::timeout(PATIENCE, async {
+            let (space, vector) = self.question_vector(scope, text).await?;
+            let (tenant, place) = (Tenant::new(scope.repository(), scope.database()), vectors.space(&space));
+            let least = self.config().search.hybrid.min_score;
+            #[expect(clippy::cast_possible_truncation, reason = "cosines have no more digits than that")]
+            let least = if least > 0.0 { least as f32 } else { -1.0 };
+            let queries = [vector.to_vec()];
+            let near = vectors.store().nearest(&tenant, &place, &queries, NEAREST, least).await;
+            let near = near.map_err(|error| {
+                tracing::warn!(error = &error as &dyn std::error::Error, "the store of vectors did not answer a question");
+                "vectors_away"
+            })?;
+            Ok((space, vector, near))
+        });
+        let (space, vector, near) = match found.await {
+            Ok(Ok(found)) => found,
+            Ok(Err(why)) => {
+                if why == "vectors_away" {
+                    breaker.failed(Instant::now());
+                }
+                return Err(why);
+            }
+            Err(_) => {
+                breaker.failed(Instant::now());
+                return Err("vectors_away");
+            }
+        };
+        breaker.succeeded();
+        let near: Vec<_> = near.into_iter().flatten().collect();
+        let ids: Vec<Uuid> = near.iter().map(|near| near.id).collect();
+        // What the store says is looked up here, so nothing is shown that is not this repository's.
+        let numbers = async {
+            let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+            let numbers = search_hits::number_facts(&mut tx, scope.repository(), &ids).await?;
+            tx.commit().await?;
+            okt_model::Result::Ok(numbers)
+        };
+        let numbers = numbers.await.map_err(|error| {
+            tracing::warn!(error = &error as &dyn std::error::Error, "what vectors have found could not be looked up");
+            "vectors_away"
+        })?;
+        let (mut facts, mut sources) = (Vec::new(), HashMap::new());
+        for near in near {
+            let Some((no, source)) = numbers.get(&near.id) else { continue };
+            facts.push((*no, f64::from(near.cosine)));
+            sources.insert((SearchType::Facts, *no), *source);
+            sources.insert((SearchType::Sources, *source), *source);
+        }
+        Ok(Nearest { facts, sources, vector, space })
+    }
+
+    /// A question as a vector, by the model that the facts were embedded by. Asked once for a text.
+    async fn question_vector(
+        &self,
+        scope: &RepoAccess,
+        text: &str,
+    ) -> Result<(EmbeddingSpace, Arc<Vec<f32>>), &'static str> {
+        let ai = self.ai();
+        let away = |error: okt_model::Error| {
+            tracing::warn!(error = &error as &dyn std::error::Error, "a question could not be embedded");
+            "vectors_away"
+        };
+        let space = ai.current_space(SpaceKind::Facts).await.map_err(away)?.ok_or("no_vectors")?;
+        let key = (space.no, text.to_owned());
+        if let Some(vector) = self.questions().known.get(&key) {
+            return Ok((space, vector));
+        }
+        let billing = Billing {
+            repository: scope.repository(),
+            database: scope.database().to_owned(),
+            subject: None,
+            job: None,
+        };
+        let budget = SubjectBudget::unlimited();
+        let embedder =
+            Embedder::new(ai, billing, budget, Operation::QuestionEmbedding, &space).map_err(away)?;
+        match embedder.embed(vec![text.to_owned()]).await {
+            Ok(Embedded::Embedded(mut vectors, _)) => {
+                let vector = Arc::new(vectors.pop().ok_or("vectors_away")?);
+                self.questions().known.insert(key, Arc::clone(&vector));
+                Ok((space, vector))
+            }
+            Ok(Embedded::OverMaxCost | Embedded::OverBudget(_)) => Err("budget"),
+            Err(error) => {
+                tracing::warn!(?error, "a question could not be embedded");
+                Err("vectors_away")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_failed_often_is_not_asked_for_a_while() {
+        let (breaker, start) = (Breaker::default(), Instant::now());
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        for second in 0..4 {
+            breaker.failed(at(second));
+        }
+        assert!(breaker.lets_through(at(4)));
+        breaker.failed(at(4));
+        assert!(!breaker.lets_through(at(5)) && !breaker.lets_through(at(8)));
+        assert!(breaker.lets_through(at(9)), "somebody tries again");
+        breaker.failed(at(9));
+        assert!(!breaker.lets_through(at(10)), "one failure after a pause is enough");
+        breaker.succeeded();
+        assert!(breaker.lets_through(at(10)));
+        breaker.failed(at(11));
+        assert!(breaker.lets_through(at(12)));
+    }
+
+    #[test]
+    fn failures_long_ago_do_not_count() {
+        let (breaker, start) = (Breaker::default(), Instant::now());
+        for second in [0, 11, 22, 33, 44, 55] {
+            breaker.failed(start + Duration::from_secs(second));
+            assert!(breaker.lets_through(start + Duration::from_secs(second)));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Has a source found by its words: its facts, its passages, and the source as a whole. It compares what can be found with what is
+//! there, so it is harmless to repeat.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use okt_model::{Error, IndexSource, UnitKind};
+use okt_queue::{Finished, JobContext, JobError};
+use okt_store::search_units::{self, Indexable, NewUnit};
+
+/// Texts in one transaction, which keeps others from writing lists of the repository.
+const BATCH: usize = 500;
+/// About so many words make a passage.
+const PASSAGE: usize = 120;
+/// A source has no more passages than this; those of a long one are longer.
+const MOST_PASSAGES: usize = 256;
+
+pub(crate) async fn run(payload: IndexSource, ctx: JobContext) -> Result<Finished, JobError> {
+    let repository = ctx.repository();
+    let mut tx = ctx.read().await?;
+    let source = search_units::read_source(&mut tx, repository, payload.source).await?;
+    tx.commit().await?;
+    let Some(source) = source else { return ctx.begin().await?.commit(None).await };
+    let (no, language) = (source.no, source.language.clone());
+    let units = tokio::task::spawn_blocking(move || units(&source)).await.map_err(Error::internal)?;
+    let mut changed = 0;
+    for batch in units.chunks(BATCH) {
+        let mut tx = ctx.checkpoint().await?;
+        changed += search_units::put(&mut tx, repository, no, batch, language.as_deref()).await?;
+        tx.commit().await?;
+    }
+    let wanted: BTreeSet<(UnitKind, i64)> = units.iter().map(|unit| (unit.kind, unit.no)).collect();
+    let mut tx = ctx.begin().await?;
+    let mut gone = search_units::list_of_source(&mut tx, repository, no).await?;
+    gone.retain(|unit| !wanted.contains(unit));
+    let removed = search_units::remove(&mut tx, repository, &gone).await?;
+    let output = serde_json::json!({ "texts": units.len(), "changed": changed, "removed": removed });
+    tx.commit(Some(output)).await
+}
+
+/// All that can be found of a source. Each text is found by the words of the title too: a sentence seldom says what it is about.
+fn units(source: &Indexable) -> Vec<NewUnit> {
+    let language = source.language.as_deref();
+    let title = counted(source.title.as_deref().unwrap_or_default(), language);
+    let with_title = |kind, no, sentences, text: &str| {
+        let mut words = title.clone();
+        add(&mut words, counted(text, language));
+        NewUnit { kind, no, sentences, words }
+    };
+    let mut units: Vec<NewUnit> =
+        source.facts.iter().map(|(no, text)| with_title(UnitKind::Fact, *no, None, text)).collect();
+    let bytes = byte_ranges(&source.text, &source.sentences);
+    let sentences: Vec<&str> =
+        bytes.iter().map(|range| source.text.get(range.clone()).unwrap_or_default()).collect();
+    for (at, (first, last)) in passages(&sentences).into_iter().enumerate() {
+        let text = source.text.get(bytes[first].start..bytes[last].end).unwrap_or_default();
+        let number = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
+        let no = source.no * 256 + i64::from(number(at));
+        units.push(with_title(UnitKind::Passage, no, Some((number(first), number(last))), text));
+    }
+    let mut whole = with_title(UnitKind::Source, source.no, None, &source.text);
+    add(&mut whole.words, counted(source.author.as_deref().unwrap_or_default(), language));
+    units.push(whole);
+    units
+}
+
+fn counted(text: &str, language: Option<&str>) -> BTreeMap<String, u32> {
+    let mut counts = BTreeMap::new();
+    for word in okt_search::words(text, language) {
+        *counts.entry(word.lexeme).or_default() += 1;
+    }
+    counts
+}
+
+fn add(words: &mut BTreeMap<String, u32>, more: BTreeMap<String, u32>) {
+    for (word, count) in more {
+        *words.entry(word).or_default() += count;
+    }
+}
+
+/// Sentences, which are given in code points, in bytes.
+fn byte_ranges(text: &str, sentences: &[(i32, i32)]) -> Vec<Range<usize>> {
+    let mut starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    starts.push(text.len());
+    let byte =
+        |at: i32| usize::try_from(at).ok().and_then(|at| starts.get(at)).copied().unwrap_or(text.len());
+    sentences.iter().map(|(start, end)| byte(*start)..byte(*end)).collect()
+}
+
+/// The first and the last sentence of each passage: all sentences, each in one.
+fn passages(sentences: &[&str]) -> Vec<(usize, usize)> {
+    let lengths: Vec<usize> = sentences.iter().map(|text| text.split_whitespace().count()).collect();
+    let all: usize = lengths.iter().sum();
+    // Rounded up, and one passage may end before the last sentences: there are never too many.
+    let enough = PASSAGE.max(all / (MOST_PASSAGES - 1) + 1);
+    let (mut passages, mut first, mut words) = (Vec::new(), 0, 0);
+    for (at, length) in lengths.iter().enumerate() {
+        words += length;
+        if words >= enough || at + 1 == lengths.len() {
+            passages.push((first, at));
+            (first, words) = (at + 1, 0);
+        }
+    }
+    passages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passages_cover_every_sentence_once_and_are_not_too_many() {
+        let long = "word ".repeat(30);
+        for count in [0, 1, 3, 4, 5, 40, 5_000, 40_000] {
+            let passages = passages(&vec![long.as_str(); count]);
+            assert!(passages.len() <= MOST_PASSAGES, "{count}: {}", passages.len());
+            let covered: Vec<usize> = passages.iter().flat_map(|(first, last)| *first..=*last).collect();
+            assert_eq!(covered, (0..count).collect::<Vec<_>>());
+        }
+        assert_eq!(passages(&[long.as_str(); 8]), [(0, 3), (4, 7)]);
+    }
+
+    #[test]
+    fn what_can_be_found_has_the_words_of_the_title() {
+        let text = "Die Brücken sind alt. Sie tragen viel.".to_owned();
+        let source = Indexable {
+            no: 7,
+            title: Some("Städte".to_owned()),
+            author: Some("Mia Berg".to_owned()),
+            language: Some("de".to_owned()),
+            sentences: vec![(0, 21), (22, 38)],
+            text,
+            facts: vec![(90, "Brücken sind alt.".to_owned())],
+        };
+        let units = units(&source);
+        let kinds: Vec<(UnitKind, i64)> = units.iter().map(|unit| (unit.kind, unit.no)).collect();
+        assert_eq!(kinds, [(UnitKind::Fact, 90), (UnitKind::Passage, 1_792), (UnitKind::Source, 7)]);
+        for unit in &units {
+            assert!(unit.words.contains_key("stadt") && unit.words.contains_key("bruck"), "{unit:?}");
+        }
+        assert!(units[2].words.contains_key("berg") && !units[1].words.contains_key("berg"));
+        assert_eq!(units[1].sentences, Some((0, 1)));
+    }
+}

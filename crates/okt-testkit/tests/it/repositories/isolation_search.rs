@@ -1,0 +1,73 @@
+//! The functions on texts that are found by their words, for `isolation.rs`.
+
+use std::collections::BTreeMap;
+
+use okt_model::{RepositoryId, UnitKind};
+use okt_store::search_units::{self, NewUnit};
+use okt_store::{Connection, search_units as units};
+
+use crate::repositories::isolation::Call;
+
+/// Stands for the number of a source, under which only the other tenant has texts.
+const SOURCE: i64 = 4_242;
+
+fn unit(no: i64) -> NewUnit {
+    let words = BTreeMap::from([("varroosi".to_owned(), 2)]);
+    NewUnit { kind: UnitKind::Fact, no, sentences: None, words }
+}
+
+/// A text that only the other tenant has.
+pub(crate) async fn plant(conn: &mut Connection, repository: RepositoryId, fact: i64) {
+    assert_eq!(search_units::put(conn, repository, SOURCE, &[unit(fact)], Some("en")).await.unwrap(), 1);
+}
+
+fn word() -> Vec<String> {
+    vec!["varroosi".to_owned()]
+}
+
+pub(crate) const CALLS: &[(&str, Call)] = &[
+    ("search_units::read_source", |conn, repository, theirs| {
+        Box::pin(async move { Ok(units::read_source(conn, repository, theirs.source).await?.is_some()) })
+    }),
+    ("search_units::list_of_source", |conn, repository, _| {
+        Box::pin(async move { Ok(!units::list_of_source(conn, repository, SOURCE).await?.is_empty()) })
+    }),
+    ("search_units::count", |conn, repository, _| {
+        Box::pin(
+            async move { Ok(!units::count(conn, repository, UnitKind::Fact, &word()).await?.is_empty()) },
+        )
+    }),
+    ("search_units::list_beginning", |conn, repository, _| {
+        Box::pin(async move {
+            Ok(!units::list_beginning(conn, repository, UnitKind::Fact, "varr", 5).await?.is_empty())
+        })
+    }),
+    ("search_units::read", |conn, repository, _| {
+        Box::pin(async move {
+            Ok(!units::read(conn, repository, UnitKind::Fact, &word(), None).await?.is_empty())
+        })
+    }),
+    ("search_units::get", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!units::get(conn, repository, UnitKind::Fact, &[theirs.fact_no]).await?.is_empty())
+        })
+    }),
+    ("search_units::totals", |conn, repository, _| {
+        Box::pin(async move { Ok(!units::totals(conn, repository).await?.statistics.is_empty()) })
+    }),
+    ("search_units::remove", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(units::remove(conn, repository, &[(UnitKind::Fact, theirs.fact_no)]).await? > 0)
+        })
+    }),
+    ("search_units::forget_source", |conn, repository, _| {
+        Box::pin(async move { Ok(units::forget_source(conn, repository, SOURCE).await? > 0) })
+    }),
+    // The last one, because it leaves a text of one's own under the other's number.
+    ("search_units::put", |conn, repository, theirs| {
+        Box::pin(async move {
+            units::put(conn, repository, 1, &[unit(theirs.fact_no)], None).await?;
+            Ok(false)
+        })
+    }),
+];
