@@ -1,0 +1,35 @@
+//! Search without a database: words and their lexemes, queries, what PostgreSQL is asked for, ranking,
+//! fusion, the hop over concepts, and the metrics that say whether any of it helps.
+//!
+//! Pure: texts and numbers in, texts and numbers out. Nothing here knows SQL, the network, files, a clock or
+//! async code, nor who embeds a text. The lexemes of [`words`] are the only ones: the server's own
+//! dictionaries are never used, so a text and a question about it always meet.
+//!
+//! To add a language: a line of codes, stemmer and stop words in `language.rs`. To add a field that a query
+//! can filter by: a variant of [`Field`].
+
+mod bm25;
+mod fold;
+mod fuse;
+mod highlight;
+mod hop;
+mod language;
+mod metrics;
+mod plan;
+mod query;
+mod random;
+mod tsquery;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use bm25::{Bm25, Statistics, entries, frequencies};
+pub use fuse::{by_score, reciprocal};
+pub use highlight::highlights;
+pub use hop::{ANCHOR, Graph, Hop, Hopped, anchored, anchors};
+pub use metrics::{Interval, hits_at, mean, ndcg_at, paired_interval, recall_at, reciprocal_rank};
+pub use plan::{BUDGET, plan};
+pub use query::{Field, Filter, Phrase, Prefix, Query, Term};
+pub use tsquery::{Expression, query, scoped, vector};
+pub use words::{Word, words};
