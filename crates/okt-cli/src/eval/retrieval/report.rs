@@ -61,6 +61,11 @@ const fn main_figure(measure: Measure) -> usize {
 }
 
 fn figures(measure: Measure, question: &Question, found: &Found) -> Vec<f64> {
+    // A sum of nothing is -0.
+    signed_figures(measure, question, found).into_iter().map(|figure| figure + 0.0).collect()
+}
+
+fn signed_figures(measure: Measure, question: &Question, found: &Found) -> Vec<f64> {
     // Sources that are no documents have numbers that no document has.
     let number = |(rank, source): (usize, &Source)| match source {
         Source::Document(at) => *at,
@@ -186,8 +191,7 @@ fn worst(set: &Set, run: &Run, figures: &[Vec<f64>]) -> String {
         figure(one).total_cmp(&figure(other)).then(sums)
     });
     let name = names(set.measure).get(main).copied().unwrap_or_default();
-    let shown = missed.len().min(WORST);
-    let mut out = format!("\nThe {shown} worst questions of {}, by {name}\n", run.mode);
+    let mut out = format!("\nWorst questions of {}, by {name}\n", run.mode);
     for ((question, found), row) in missed.into_iter().take(WORST) {
         let gold: Vec<&str> =
             question.gold.iter().filter_map(|at| set.documents.get(*at)).map(|gold| &*gold.title).collect();
@@ -278,7 +282,7 @@ mod tests {
             table.contains("* 1 questions for deep were answered by hybrid search: no concepts"),
             "{table}"
         );
-        let worst = table.split_once("\nThe 1 worst questions of deep, by recall@5\n").unwrap().1;
+        let worst = table.split_once("\nWorst questions of deep, by recall@5\n").unwrap().1;
         assert_eq!(
             worst, "0.5000  Who sang?\n        gold:  C | D\n        first: C | A | B | F | E\n",
             "{table}"
@@ -307,6 +311,9 @@ mod tests {
         // The two sentences are found first at 2 and 4.
         assert_eq!(figures, [1.0, 1.0, f64::midpoint(0.5, 0.25), 0.5, 0.5]);
         found.texts.truncate(1);
+        let nothing = Found::default();
+        let none = super::figures(Measure::Ranking, &set.questions[0], &nothing);
+        assert!(none.iter().all(|figure| figure.is_sign_positive()), "{none:?}");
         assert_eq!(super::figures(Measure::Evidence, &set.questions[0], &found)[..4], [0.0; 4]);
     }
 
