@@ -1,5 +1,5 @@
-//! `okt eval`: how well documents are read, facts made and compared, measured on a folder of texts, of documents with their
-//! known text, or of pairs that somebody has judged.
+//! `okt eval`: how well documents are read, facts made, compared and found, measured on a folder of texts, of documents with
+//! their known text, of pairs that somebody has judged, or of questions with the documents that answer them.
 //!
 //! The folders are public data sets that are not part of this repository; each module says which layout it reads.
 
@@ -7,6 +7,7 @@ mod dedup;
 mod facts;
 mod html;
 mod pdf;
+mod retrieval;
 mod shingles;
 
 use std::io::Write;
@@ -35,6 +36,11 @@ enum EvalCommand {
     Html(FolderArgs),
     /// Text, reading order, authors and dates of papers in PDF.
     Pdf(FolderArgs),
+    /// Questions with known documents: how well a running service finds these, by mode of search.
+    ///
+    /// Uploads the documents into a repository of their own, which is created if it does not exist, waits for their jobs,
+    /// and asks. The folder is `scifact`, `2wiki`, `hotpotqa`, `musique` or `multihop-rag`, told by its files.
+    Retrieval(retrieval::RetrievalArgs),
 }
 
 #[derive(Args)]
@@ -64,6 +70,7 @@ pub fn run(args: &EvalArgs, loaded: impl FnOnce() -> anyhow::Result<Loaded>) -> 
         EvalCommand::Facts(args) => facts::measure(args, &loaded()?)?,
         EvalCommand::Html(args) => html::measure(&args.folder)?,
         EvalCommand::Pdf(args) => pdf::measure(&args.folder, &loaded()?)?,
+        EvalCommand::Retrieval(args) => retrieval::measure(args)?,
     };
     std::io::stdout().write_all(table.as_bytes())?;
     Ok(ExitCode::SUCCESS)

@@ -53,7 +53,7 @@ enum Command {
     Dedup(dedup::DedupArgs),
     /// Show or check the configuration.
     Config(config::ConfigArgs),
-    /// Measure how well documents are read, facts made and compared, on a data set of your own or a public one.
+    /// Measure how well documents are read, facts made, compared and found, on a data set of your own or a public one.
     Eval(eval::EvalArgs),
     /// Parse one document from standard input in a sandbox. Started by the service; not for direct use.
     #[command(hide = true)]

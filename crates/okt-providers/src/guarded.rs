@@ -64,7 +64,7 @@ type LookingUp = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 pub struct Request {
     url: String,
     headers: HeaderMap,
-    /// JSON. A request that has one is a POST; any other is a GET.
+    /// JSON unless a header says otherwise. A request that has one is a POST; any other is a GET.
     body: Option<Bytes>,
     profile: Option<Profile>,
     https_only: bool,
@@ -112,6 +112,11 @@ impl Request {
     /// Sends JSON that is written already, since it may be sent more than once.
     pub(crate) fn post(url: impl Into<String>, json: Bytes) -> Self {
         Self { body: Some(json), ..Self::get(url) }
+    }
+
+    /// Sends a body of another type along, such as a form with a file.
+    pub fn post_as(url: impl Into<String>, content_type: HeaderValue, body: impl Into<Bytes>) -> Self {
+        Self { body: Some(body.into()), ..Self::get(url) }.header(CONTENT_TYPE, content_type)
     }
 
     /// Sent to the origin of the address; a redirect to another origin leaves it behind.
@@ -308,7 +313,8 @@ fn announce(headers: &mut HeaderMap, request: &Request) {
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
     if request.body.is_some() {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let json = HeaderValue::from_static("application/json");
+        headers.entry(CONTENT_TYPE).or_insert(json);
     }
 }
 

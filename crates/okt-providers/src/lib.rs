@@ -15,3 +15,4 @@ pub mod search;
 mod text;
 
 pub use guarded::{FetchError, GuardedClient, Profile, Request, Response, Rule, Service, Timeouts, Wait};
+pub use retry_after::retry_after;

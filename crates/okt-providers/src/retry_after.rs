@@ -7,7 +7,7 @@ use http::header::{DATE, RETRY_AFTER};
 
 /// The time that `Retry-After` asks for. A date is held against the answer's own `Date`: what counts is how far the one
 /// is from the other on the clock of the service, whatever ours shows. A date without a `Date` says nothing.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds).min(LONGEST));

@@ -1,4 +1,4 @@
-//! Services that the operator named in the configuration.
+//! Services that the operator named, in the configuration or on the command line.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Service {
 }
 
 impl GuardedClient {
-    /// `base` comes from the configuration and from nowhere else.
+    /// `base` comes from the configuration or the command line, and from nowhere else.
     pub fn service(&self, base: &Url) -> Service {
         Service { kept: self.kept.clone(), base: base.clone() }
     }
