@@ -16,7 +16,7 @@ use crate::extract::Repository;
 /// (`search.hybrid.fusion`). `search_mode` says how the question was answered; where vectors were wanted and could not be used,
 /// `degraded_reason` says why, and the answer is lexical.
 #[utoipa::path(get, path = "/api/v1/repositories/{repoID}/search", tag = "Search",
-    operation_id = "search", params(SearchQuery, PageRequest),
+    operation_id = "searchRepository", params(SearchQuery, PageRequest),
     responses((status = 200, body = SearchPage, description = "The best first")))]
 pub async fn search(
     State(api): State<Api>,
@@ -35,8 +35,7 @@ pub async fn search(
     };
     let limit = usize::try_from(page.rows()).unwrap_or(usize::MAX);
     let found = api.app.search(&repository.0, &request, after.and_then(place), limit).await?;
-    let rows: Vec<SearchRow> =
-        found.hits.into_iter().map(|hit| SearchRow::new(hit, asked.explain)).collect();
+    let rows: Vec<SearchRow> = found.hits.into_iter().map(|hit| SearchRow::new(hit, asked.explain)).collect();
     let (headers, data, next_cursor) = page.page(rows, |row| row.place)?.into_parts();
     let (search_mode, degraded_reason) = (found.mode.as_str(), found.degraded);
     Ok((headers, Json(SearchPage { data, next_cursor, search_mode, degraded_reason })))

@@ -14,8 +14,8 @@ use okt_http::{Routes, route};
 use crate::{
     Api, admin, ai_usage, api_keys, audit, auth, concepts, contexts, curation, docs, facts, graph, health,
     invitations, jobs, members, metrics, oauth, once, openapi, presets, promptsets, registry, repositories,
-    search, sessions, settings, setup, source_estimates, source_files, source_import, source_providers, source_texts,
-    sources, streams, users,
+    search, sessions, settings, setup, source_estimates, source_files, source_import, source_providers,
+    source_texts, sources, streams, users,
 };
 
 /// The guard for a handler that asks for `System<P>` or `Repository<P>`.

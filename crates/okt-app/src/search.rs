@@ -176,10 +176,8 @@ impl App {
         };
         let candidates = fused.into_iter().filter_map(|(id, score)| {
             let ranks = Ranks { lexical: lexical.get(&id).copied(), vector: vector.get(&id).copied() };
-            let found_by = [
-                ranks.lexical.map(|_| FoundThrough::Lexical),
-                ranks.vector.map(|_| FoundThrough::Vector),
-            ];
+            let found_by =
+                [ranks.lexical.map(|_| FoundThrough::Lexical), ranks.vector.map(|_| FoundThrough::Vector)];
             Some(Candidate {
                 kind: id.0,
                 no: id.1,
@@ -208,7 +206,8 @@ impl Candidate {
     }
 
     fn is_after(&self, place: &SearchPlace) -> bool {
-        let order = place.score.total_cmp(&self.score).then((self.kind, self.no).cmp(&(place.kind, place.no)));
+        let order =
+            place.score.total_cmp(&self.score).then((self.kind, self.no).cmp(&(place.kind, place.no)));
         order == std::cmp::Ordering::Greater
     }
 }

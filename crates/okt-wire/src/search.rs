@@ -1,7 +1,7 @@
 //! Searching a repository.
 
 use okt_app::{Ranks, SearchHit, SearchPlace};
-use okt_model::{Error, SearchMode, SearchType};
+use okt_model::{ConceptId, Error, FoundThrough, SearchMode, SearchType, SourceId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -169,9 +169,9 @@ impl SearchRow {
             text: hit.text,
             highlights: hit.highlights.into_iter().map(|(start, end)| [start, end]).collect(),
             score,
-            found_by: found_by.into_iter().map(|found| found.as_str()).collect(),
-            via: hit.via.map(|concept| concept.uuid()),
-            source_ids: hit.sources.into_iter().map(|source| source.uuid()).collect(),
+            found_by: found_by.into_iter().map(FoundThrough::as_str).collect(),
+            via: hit.via.map(ConceptId::uuid),
+            source_ids: hit.sources.into_iter().map(SourceId::uuid).collect(),
             explain: explain.then(|| hit.ranks.into()),
             place: (score, number(kind), no),
         }

@@ -68,27 +68,28 @@ impl App {
         let filter = ConceptFilter { q: Some(q), min_fact_count: floor, ..ConceptFilter::default() };
         let place = ConceptPlace::MOST_FACTS;
         let mut found = concepts::list(&mut tx, scope.repository(), &filter, &place, CONCEPTS).await?;
+        // As in lists: where the floor would hide everything, it is lifted.
         if found.is_empty() {
             let filter = ConceptFilter { min_fact_count: 0, ..filter };
             found = concepts::list(&mut tx, scope.repository(), &filter, &place, CONCEPTS).await?;
         }
         tx.commit().await?;
         // A name that is the question comes before all texts, others after the best ones.
-        let mut score = 1.0;
-        let candidates = found.into_iter().map(|concept| {
+        let mut worth = 1.0;
+        let named = found.into_iter().map(|concept| {
             let exact = concept.canonical_name.to_lowercase() == query.text.to_lowercase();
-            score *= 0.9;
+            worth *= 0.9;
             Candidate {
                 kind: SearchType::Concepts,
                 no: concept.no,
                 source: 0,
-                score: if exact { 2.0 } else { score },
+                score: if exact { 2.0 } else { worth },
                 found_by: vec![FoundThrough::Lexical],
                 via: None,
                 ranks: Ranks::default(),
             }
         });
-        Ok(candidates.collect())
+        Ok(named.collect())
     }
 }
 
@@ -108,12 +109,9 @@ impl Texts {
             batch.iter().filter(|candidate| candidate.kind == kind).map(|candidate| candidate.no).collect()
         };
         let facts = search_hits::get_facts(conn, repository, &of(SearchType::Facts)).await?;
-        let units =
-            search_units::get(conn, repository, UnitKind::Passage, &of(SearchType::Passages)).await?;
-        let places: Vec<(i64, i64, (i32, i32))> = units
-            .iter()
-            .filter_map(|unit| Some((unit.no, unit.source_no, unit.sentences?)))
-            .collect();
+        let units = search_units::get(conn, repository, UnitKind::Passage, &of(SearchType::Passages)).await?;
+        let places: Vec<(i64, i64, (i32, i32))> =
+            units.iter().filter_map(|unit| Some((unit.no, unit.source_no, unit.sentences?))).collect();
         let passages = search_hits::get_passages(conn, repository, &places).await?;
         let wanted = of(SearchType::Sources);
         let beginnings: Vec<(i64, i64, (i32, i32))> = wanted.iter().map(|no| (*no, *no, (0, 0))).collect();

@@ -129,8 +129,7 @@ struct Map {
 
 impl Map {
     fn of(links: &[Link]) -> Self {
-        let mut map =
-            Self { concepts: HashMap::new(), frequencies: HashMap::new(), facts: HashMap::new() };
+        let mut map = Self { concepts: HashMap::new(), frequencies: HashMap::new(), facts: HashMap::new() };
         for link in links {
             let new = map.facts.insert((link.source_no, link.concept), link.fact_no).is_none();
             map.concepts.entry(link.source_no).or_default().push((link.concept, link.title));
@@ -165,29 +164,26 @@ fn reordered(
     for (at, place) in hopped.iter().enumerate() {
         let kept = at < Hop::default().keep;
         let score = if kept { top.max(place.score) + if at == 0 { 2e-9 } else { 1e-9 } } else { place.score };
-        match best.get(&place.unit) {
-            Some(at) => {
-                let candidate = &mut found[*at];
-                if place.via.is_some() && place.score > known.get(&place.unit).copied().unwrap_or_default() {
-                    candidate.found_by.push(FoundThrough::Hop);
-                    candidate.via = place.via;
-                }
-                candidate.score = score;
+        if let Some(at) = best.get(&place.unit) {
+            let candidate = &mut found[*at];
+            if place.via.is_some() && place.score > known.get(&place.unit).copied().unwrap_or_default() {
+                candidate.found_by.push(FoundThrough::Hop);
+                candidate.via = place.via;
             }
-            None => {
-                let Some(via) = place.via else { continue };
-                let Some(fact) = map.facts.get(&(place.unit, via)) else { continue };
-                found.push(Candidate {
-                    kind: SearchType::Facts,
-                    no: *fact,
-                    source: place.unit,
-                    score,
-                    found_by: vec![FoundThrough::Hop],
-                    via: Some(via),
-                    ranks: Ranks::default(),
-                });
-            }
+            candidate.score = score;
+            continue;
         }
+        let fact = place.via.and_then(|via| Some((via, *map.facts.get(&(place.unit, via))?)));
+        let Some((via, fact)) = fact else { continue };
+        found.push(Candidate {
+            kind: SearchType::Facts,
+            no: fact,
+            source: place.unit,
+            score,
+            found_by: vec![FoundThrough::Hop],
+            via: Some(via),
+            ranks: Ranks::default(),
+        });
     }
     found
 }

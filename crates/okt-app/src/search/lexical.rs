@@ -123,8 +123,7 @@ async fn read(
     }
     let all: Vec<String> = terms.iter().flatten().cloned().collect();
     let counts = search_units::count(conn, repository, kind, &all).await?;
-    let documents =
-        |words: &[String]| words.iter().filter_map(|word| counts.get(word)).sum::<u64>();
+    let documents = |words: &[String]| words.iter().filter_map(|word| counts.get(word)).sum::<u64>();
     terms.retain(|words| documents(words) > 0);
     terms.sort_by_key(|words| documents(words));
     let (mut lists, mut sum, mut blocks) = (Vec::new(), 0, Vec::new());
@@ -176,6 +175,9 @@ mod tests {
         );
         assert_eq!(ranked.sources[&(SearchType::Passages, 512)], 2);
         let only = Ranked::mixed(&lists, &HashMap::new(), &[SearchType::Facts]);
-        assert!(only.sources.keys().all(|(kind, _)| *kind != SearchType::Sources), "nobody asked for sources");
+        assert!(
+            only.sources.keys().all(|(kind, _)| *kind != SearchType::Sources),
+            "nobody asked for sources"
+        );
     }
 }

@@ -12,8 +12,8 @@ use okt_store::search_hits;
 use okt_vectors::Tenant;
 use uuid::Uuid;
 
-use super::lexical::Ranked;
 use super::Id;
+use super::lexical::Ranked;
 use crate::App;
 
 /// A question waits no longer than this for a model or for the store; then it is answered without them.
@@ -129,7 +129,10 @@ impl App {
             let queries = [vector.to_vec()];
             let near = vectors.store().nearest(&tenant, &place, &queries, NEAREST, least).await;
             let near = near.map_err(|error| {
-                tracing::warn!(error = &error as &dyn std::error::Error, "the store of vectors did not answer a question");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "the store of vectors did not answer a question"
+                );
                 "vectors_away"
             })?;
             Ok((space, vector, near))
@@ -151,14 +154,9 @@ impl App {
         let near: Vec<_> = near.into_iter().flatten().collect();
         let ids: Vec<Uuid> = near.iter().map(|near| near.id).collect();
         // What the store says is looked up here, so nothing is shown that is not this repository's.
-        let numbers = async {
-            let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-            let numbers = search_hits::number_facts(&mut tx, scope.repository(), &ids).await?;
-            tx.commit().await?;
-            okt_model::Result::Ok(numbers)
-        };
-        let numbers = numbers.await.map_err(|error| {
-            tracing::warn!(error = &error as &dyn std::error::Error, "what vectors have found could not be looked up");
+        let numbers = self.numbers_of(scope, &ids).await.map_err(|error| {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "what vectors have found could not be looked up");
             "vectors_away"
         })?;
         let (mut facts, mut sources) = (Vec::new(), HashMap::new());
@@ -169,6 +167,18 @@ impl App {
             sources.insert((SearchType::Sources, *source), *source);
         }
         Ok(Nearest { facts, sources, vector, space })
+    }
+
+    /// The numbers of facts and of their first sources, by their ids.
+    async fn numbers_of(
+        &self,
+        scope: &RepoAccess,
+        ids: &[Uuid],
+    ) -> okt_model::Result<HashMap<Uuid, (i64, i64)>> {
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        let numbers = search_hits::number_facts(&mut tx, scope.repository(), ids).await?;
+        tx.commit().await?;
+        Ok(numbers)
     }
 
     /// A question as a vector, by the model that the facts were embedded by. Asked once for a text.

@@ -17,6 +17,7 @@ mod parse;
 mod process;
 mod repositories;
 mod scale;
+mod search;
 mod soak;
 mod sources;
 mod storage;

@@ -331,6 +331,7 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
         "counters::add",
         "outbox::push",
         "outbox::push_after",
+        "search_units::put",
     ];
     let writes = writes
         .into_iter()

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use okt_model::{RepositoryId, UnitKind};
 use okt_store::search_units::{self, NewUnit};
-use okt_store::{Connection, search_units as units};
+use okt_store::{Connection, search_hits as hits, search_units as units};
 
 use crate::repositories::isolation::Call;
+use crate::repositories::isolation_sources;
 
 /// Stands for the number of a source, under which only the other tenant has texts.
 const SOURCE: i64 = 4_242;
@@ -18,7 +19,7 @@ fn unit(no: i64) -> NewUnit {
 
 /// A text that only the other tenant has.
 pub(crate) async fn plant(conn: &mut Connection, repository: RepositoryId, fact: i64) {
-    assert_eq!(search_units::put(conn, repository, SOURCE, &[unit(fact)], Some("en")).await.unwrap(), 1);
+    search_units::put(conn, repository, SOURCE, &[unit(fact)], Some("en")).await.unwrap();
 }
 
 fn word() -> Vec<String> {
@@ -62,6 +63,43 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("search_units::forget_source", |conn, repository, _| {
         Box::pin(async move { Ok(units::forget_source(conn, repository, SOURCE).await? > 0) })
+    }),
+    ("search_hits::get_facts", |conn, repository, theirs| {
+        Box::pin(async move { Ok(!hits::get_facts(conn, repository, &[theirs.fact_no]).await?.is_empty()) })
+    }),
+    ("search_hits::number_facts", |conn, repository, theirs| {
+        Box::pin(
+            async move { Ok(!hits::number_facts(conn, repository, &[theirs.fact.uuid()]).await?.is_empty()) },
+        )
+    }),
+    ("search_hits::identify_facts", |conn, repository, theirs| {
+        Box::pin(
+            async move { Ok(!hits::identify_facts(conn, repository, &[theirs.fact_no]).await?.is_empty()) },
+        )
+    }),
+    ("search_hits::get_sources", |conn, repository, _| {
+        Box::pin(async move {
+            let all: Vec<i64> = (1..100).collect();
+            let found = hits::get_sources(conn, repository, &all).await?;
+            Ok(found.values().any(|source| source.url.contains(isolation_sources::THEIRS)))
+        })
+    }),
+    ("search_hits::get_passages", |conn, repository, _| {
+        Box::pin(async move {
+            let all: Vec<(i64, i64, (i32, i32))> = (1..100).map(|no| (no, no, (0, 0))).collect();
+            Ok(!hits::get_passages(conn, repository, &all).await?.is_empty())
+        })
+    }),
+    ("search_hits::list_links", |conn, repository, _| {
+        Box::pin(async move {
+            let all: Vec<i64> = (1..100).collect();
+            Ok(!hits::list_links(conn, repository, &all).await?.is_empty())
+        })
+    }),
+    ("search_hits::list_linked", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!hits::list_linked(conn, repository, &[theirs.concepts.id], 10).await?.is_empty())
+        })
     }),
     // The last one, because it leaves a text of one's own under the other's number.
     ("search_units::put", |conn, repository, theirs| {
