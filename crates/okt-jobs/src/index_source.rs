@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use okt_model::{Error, IndexSource, UnitKind};
 use okt_queue::{Finished, JobContext, JobError};
+use okt_search::language_of;
 use okt_store::search_units::{self, Indexable, NewUnit};
 
 /// Texts in one transaction, which keeps others from writing lists of the repository.
@@ -21,7 +22,8 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext) -> Result<Finishe
     let source = search_units::read_source(&mut tx, repository, payload.source).await?;
     tx.commit().await?;
     let Some(source) = source else { return ctx.begin().await?.commit(None).await };
-    let (no, language) = (source.no, language(&source).map(str::to_owned));
+    let (no, language) =
+        (source.no, language_of(source.language.as_deref(), &source.text).map(str::to_owned));
     let units = tokio::task::spawn_blocking(move || units(&source)).await.map_err(Error::internal)?;
     let mut changed = 0;
     for batch in units.chunks(BATCH) {
@@ -40,7 +42,7 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext) -> Result<Finishe
 
 /// All that can be found of a source. Each text is found by the words of the title too: a sentence seldom says what it is about.
 fn units(source: &Indexable) -> Vec<NewUnit> {
-    let language = language(source);
+    let language = language_of(source.language.as_deref(), &source.text);
     let title = counted(source.title.as_deref().unwrap_or_default(), language);
     let with_title = |kind, no, sentences, text: &str| {
         let mut words = title.clone();
@@ -62,21 +64,6 @@ fn units(source: &Indexable) -> Vec<NewUnit> {
     add(&mut whole.words, counted(source.author.as_deref().unwrap_or_default(), language));
     units.push(whole);
     units
-}
-
-/// The language of a source; where nobody could tell, the one that most texts in its letters are in.
-fn language(source: &Indexable) -> Option<&str> {
-    let by_letters = || {
-        let letter = source.text.chars().find(|c| c.is_alphabetic())?;
-        match letter {
-            '\u{370}'..='\u{3ff}' => Some("el"),
-            '\u{400}'..='\u{4ff}' => Some("ru"),
-            '\u{600}'..='\u{6ff}' => Some("ar"),
-            'A'..='Z' | 'a'..='z' => Some("en"),
-            _ => None,
-        }
-    };
-    source.language.as_deref().or_else(by_letters)
 }
 
 fn counted(text: &str, language: Option<&str>) -> BTreeMap<String, u32> {

@@ -6,6 +6,18 @@ use std::sync::LazyLock;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
+/// The language to read a text in: the one that is known, else the one that most texts in its letters are in.
+pub fn language_of<'a>(known: Option<&'a str>, text: &str) -> Option<&'a str> {
+    let by_letters = || match text.chars().find(|c| c.is_alphabetic())? {
+        '\u{370}'..='\u{3ff}' => Some("el"),
+        '\u{400}'..='\u{4ff}' => Some("ru"),
+        '\u{600}'..='\u{6ff}' => Some("ar"),
+        'A'..='Z' | 'a'..='z' => Some("en"),
+        _ => None,
+    };
+    known.or_else(by_letters)
+}
+
 pub struct Language {
     /// ISO 639 with two and three letters; the first names the language.
     codes: &'static [&'static str],

@@ -29,6 +29,7 @@ pub use fits::fits;
 pub use fuse::{by_score, reciprocal};
 pub use highlight::highlights;
 pub use hop::{ANCHOR, Graph, Hop, Hopped, anchored, anchors};
+pub use language::language_of;
 pub use metrics::{Interval, hits_at, mean, ndcg_at, paired_interval, recall_at, reciprocal_rank};
 pub use postings::{Posting, TermPostings, block, decode, encode, merged, rank};
 pub use query::{Field, Filter, Phrase, Prefix, Query, Term};

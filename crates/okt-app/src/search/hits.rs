@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use okt_auth::RepoAccess;
 use okt_model::{ConceptFilter, FoundThrough, Result, SearchType, SourceId, UnitKind};
-use okt_search::{Query, fits, highlights, words};
+use okt_search::{Query, fits, highlights, language_of, words};
 use okt_store::concepts::{self, ConceptPlace};
 use okt_store::search_hits::{self, FactHit, SourceHit};
 use okt_store::{Connection, search_units};
@@ -129,7 +129,7 @@ impl Texts {
     fn hit(&self, candidate: &Candidate, query: &Query) -> Option<SearchHit> {
         let place = SearchPlace { score: candidate.score, kind: candidate.kind, no: candidate.no };
         let source = self.sources.get(&candidate.source);
-        let language = source.and_then(|source| source.language.as_deref());
+        let known = source.and_then(|source| source.language.as_deref());
         let (id, title, text, sources) = match candidate.kind {
             SearchType::Facts => {
                 let fact = self.facts.get(&candidate.no)?;
@@ -152,6 +152,7 @@ impl Texts {
                 (concept.id.uuid(), Some(concept.context.clone()), name, Vec::new())
             }
         };
+        let language = language_of(known, &text);
         // Of a whole source only the beginning is here.
         let looked_at = !matches!(candidate.kind, SearchType::Sources | SearchType::Concepts);
         if looked_at && (!query.phrases.is_empty() || !query.without.is_empty()) {

@@ -220,7 +220,7 @@ async fn without_vectors_the_answer_is_lexical_and_says_why() {
             (&json!("lexical"), &json!("no_vectors")),
             "{mode}"
         );
-        assert_eq!(sources(&found), [id.clone()], "{mode}");
+        assert_eq!(sources(&found), std::slice::from_ref(&id), "{mode}");
     }
     let found = search(&app, "tides", "&types=passages&mode=lexical").await;
     assert_eq!((&found["search_mode"], &found["degraded_reason"]), (&json!("lexical"), &Value::Null));

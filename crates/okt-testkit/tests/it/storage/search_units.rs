@@ -12,7 +12,7 @@ use okt_testkit::soak::Dice;
 fn any_unit(dice: &mut Dice, no: i64) -> NewUnit {
     let kind = UnitKind::ALL[dice.index(3)];
     let mut words = BTreeMap::new();
-    for _ in 0..1 + dice.index(6) {
+    for _ in 0..=dice.index(6) {
         let word = dice.index(40).min(dice.index(40));
         *words.entry(format!("w{word}")).or_default() += 1;
     }
@@ -41,7 +41,7 @@ async fn lists_are_those_of_the_texts_after_random_steps() {
             search_units::forget_source(&mut tx, repository, source).await.unwrap();
             known.retain(|_, (owner, _)| *owner != source);
         } else {
-            let units: BTreeMap<(UnitKind, i64), NewUnit> = (0..1 + dice.below(6))
+            let units: BTreeMap<(UnitKind, i64), NewUnit> = (0..=dice.below(6))
                 .map(|at| any_unit(&mut dice, number + i64::try_from(at).unwrap()))
                 .map(|unit| ((unit.kind, unit.no), unit))
                 .collect();
