@@ -5,7 +5,7 @@ use http::HeaderMap;
 use okt_app::SearchRequest;
 use okt_auth::permissions::FactRead;
 use okt_http::{Json, PageRequest, Problem, Query};
-use okt_wire::search::{SearchPage, SearchQuery, SearchRow, place};
+use okt_wire::search::{CursorPlace, SearchPage, SearchQuery, SearchRow, place};
 
 use crate::Api;
 use crate::extract::Repository;
@@ -25,7 +25,7 @@ pub async fn search(
     page: PageRequest,
 ) -> Result<(HeaderMap, Json<SearchPage>), Problem> {
     let asked = query.parsed()?;
-    let after: Option<(f64, u8, i64)> = page.after()?;
+    let after: Option<CursorPlace> = page.after()?;
     let request = SearchRequest {
         q: asked.q,
         types: &asked.types,

@@ -135,7 +135,8 @@ impl App {
         let ranked = if mode == SearchMode::Vector { Ranked::default() } else { ranked? };
         let mut candidates = self.candidates(&ranked, nearest.as_ref(), request.types);
         if mode == SearchMode::Deep {
-            candidates = self.hop(scope, &query, candidates, nearest.as_ref(), &totals).await?;
+            candidates =
+                self.hop(scope, &query, candidates, nearest.as_ref(), &totals, request.types).await?;
         }
         if request.types.contains(&SearchType::Concepts) {
             candidates.extend(self.concept_candidates(scope, &query).await?);
@@ -159,10 +160,13 @@ impl App {
         let lexical: Vec<(Id, f64)> =
             ranked.scores.iter().copied().filter(|((kind, _), _)| types.contains(kind)).collect();
         let vector = nearest.map(|nearest| nearest.scores(ranked, types)).unwrap_or_default();
-        let fused = if vector.is_empty() || lexical.is_empty() {
-            okt_search::by_score(&lexical, &vector, if vector.is_empty() { 1.0 } else { 0.0 })
-        } else if by_score {
-            okt_search::by_score(&lexical, &vector, OWN_WEIGHT)
+        let fused = if lexical.is_empty() || vector.is_empty() || by_score {
+            let weight = match (lexical.is_empty(), vector.is_empty()) {
+                (_, true) => 1.0,
+                (true, false) => 0.0,
+                (false, false) => OWN_WEIGHT,
+            };
+            okt_search::by_score(&lexical, &okt_search::scaled(&vector, None), weight)
         } else {
             let ids = |list: &[(Id, f64)]| list.iter().map(|(id, _)| *id).collect::<Vec<Id>>();
             okt_search::reciprocal(&[&ids(&lexical), &ids(&vector)], f64::from(hybrid.rrf_k))

@@ -17,6 +17,8 @@ const PASSAGE: usize = 120;
 const MOST_PASSAGES: usize = 256;
 
 pub(crate) async fn run(payload: IndexSource, ctx: JobContext) -> Result<Finished, JobError> {
+    // Of two for one source the earlier one may have read what the later one replaces.
+    ctx.one_at_a_time().await?;
     let repository = ctx.repository();
     let mut tx = ctx.read().await?;
     let source = search_units::read_source(&mut tx, repository, payload.source).await?;
@@ -28,7 +30,8 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext) -> Result<Finishe
     let mut changed = 0;
     for batch in units.chunks(BATCH) {
         let mut tx = ctx.checkpoint().await?;
-        changed += search_units::put(&mut tx, repository, no, batch, language.as_deref()).await?;
+        let batch = search_units::list_existing(&mut tx, repository, no, batch).await?;
+        changed += search_units::put(&mut tx, repository, no, &batch, language.as_deref()).await?;
         tx.commit().await?;
     }
     let wanted: BTreeSet<(UnitKind, i64)> = units.iter().map(|unit| (unit.kind, unit.no)).collect();

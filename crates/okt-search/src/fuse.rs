@@ -18,18 +18,17 @@ pub fn reciprocal<Id: Copy + Ord + Hash>(lists: &[&[Id]], k: f64) -> Vec<(Id, f6
     sorted(sums)
 }
 
-/// By scores: `weight` of the lexical list and the rest of the vector list, each brought to 0 for its last
-/// and 1 for its best entry. What a list lacks counts 0 there. Lists should be long, a thousand say: the last
-/// entry stands for all that are not in the list.
+/// By scores: `weight` of the first list and the rest of the second, whose scores are from 0 to 1 ([`scaled`]). What a list
+/// lacks counts 0 there.
 pub fn by_score<Id: Copy + Ord + Hash>(
-    lexical: &[(Id, f64)],
-    vector: &[(Id, f64)],
+    first: &[(Id, f64)],
+    second: &[(Id, f64)],
     weight: f64,
 ) -> Vec<(Id, f64)> {
     let mut sums: HashMap<Id, f64> = HashMap::new();
-    for (list, weight) in [(lexical, weight), (vector, 1.0 - weight)] {
-        for (id, score) in scaled(list) {
-            *sums.entry(id).or_default() += weight * score;
+    for (list, weight) in [(first, weight), (second, 1.0 - weight)] {
+        for (id, score) in list {
+            *sums.entry(*id).or_default() += weight * score;
         }
     }
     sorted(sums)
@@ -46,18 +45,21 @@ fn best_first<Id: Ord>(one: &(Id, f64), other: &(Id, f64)) -> Ordering {
     other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0))
 }
 
-/// 0 to 1; an id that is in the list twice has its best score, and a score that is no number is left out.
-fn scaled<Id: Copy + Ord + Hash>(list: &[(Id, f64)]) -> HashMap<Id, f64> {
+/// Scores from 0 to 1, best first: 1 for the best of a list and 0 for a floor, which is what all texts have that are not in the
+/// list; without one, the score of the last. An id that is in the list twice has its best score, and a score that is no number is
+/// left out.
+pub fn scaled<Id: Copy + Ord + Hash>(list: &[(Id, f64)], floor: Option<f64>) -> Vec<(Id, f64)> {
     let numbers = || list.iter().filter(|(_, score)| score.is_finite());
     let best = numbers().map(|(_, score)| *score).fold(f64::NEG_INFINITY, f64::max);
     let worst = numbers().map(|(_, score)| *score).fold(f64::INFINITY, f64::min);
+    let worst = floor.unwrap_or(worst);
     let width = best - worst;
     let mut scaled: HashMap<Id, f64> = HashMap::new();
     for (id, score) in numbers() {
-        let score = if width > 0.0 { (score - worst) / width } else { 1.0 };
+        let score = if width > 0.0 { ((score - worst) / width).max(0.0) } else { 1.0 };
         scaled.entry(*id).and_modify(|known| *known = known.max(score)).or_insert(score);
     }
-    scaled
+    sorted(scaled)
 }
 
 #[cfg(test)]
@@ -84,16 +86,19 @@ mod tests {
 
     #[test]
     fn scores_are_brought_to_one_scale() {
-        let lexical = [(1, 12.0), (2, 7.0), (3, 2.0)];
-        let vector = [(4, 0.9), (2, 0.8), (5, 0.4)];
+        let lexical = scaled(&[(1, 12.0), (2, 7.0), (3, 2.0)], None);
+        let vector = scaled(&[(4, 0.9), (2, 0.8), (5, 0.4)], None);
         // 2: .7 · .5 + .3 · .8.
         near(&by_score(&lexical, &vector, 0.7), &[(1, 0.7), (2, 0.59), (4, 0.3), (3, 0.0), (5, 0.0)]);
+        // Where all that is not in the list has nothing, the last is worth something.
+        near(&scaled(&[(1, 8.0), (2, 4.0), (3, 2.0)], Some(0.0)), &[(1, 1.0), (2, 0.5), (3, 0.25)]);
     }
 
     #[test]
     fn a_list_of_equals_counts_in_full() {
-        near(&by_score(&[(9, 3.0)], &[(8, 0.2), (7, 0.2)], 0.7), &[(9, 0.7), (7, 0.3), (8, 0.3)]);
-        near(&by_score(&[], &[(1, 0.5)], 0.7), &[(1, 0.3)]);
-        near(&by_score(&[(1, f64::NAN), (2, 4.0), (3, 1.0)], &[], 1.0), &[(2, 1.0), (3, 0.0)]);
+        near(&scaled(&[(8, 0.2), (7, 0.2)], None), &[(7, 1.0), (8, 1.0)]);
+        near(&scaled(&[(9, 3.0)], None), &[(9, 1.0)]);
+        near(&by_score(&[], &[(1, 0.5)], 0.7), &[(1, 0.15)]);
+        near(&scaled(&[(1, f64::NAN), (2, 4.0), (3, 1.0)], None), &[(2, 1.0), (3, 0.0)]);
     }
 }

@@ -26,7 +26,7 @@ mod tests;
 
 pub use bm25::{Bm25, Statistics};
 pub use fits::fits;
-pub use fuse::{by_score, reciprocal};
+pub use fuse::{by_score, reciprocal, scaled};
 pub use highlight::highlights;
 pub use hop::{ANCHOR, Graph, Hop, Hopped, anchored, anchors};
 pub use language::language_of;

@@ -158,6 +158,32 @@ pub async fn put(
     u64::try_from(new.len()).map_err(|error| Error::internal(error).into())
 }
 
+/// Those of the texts of a source that are still its texts: what was read before may be gone by now. Whoever deletes a source or a
+/// fact takes the lock of the lists too, so none of them goes before the end of the transaction.
+#[tracing::instrument(level = "debug", name = "db.search_units.list_existing", skip_all)]
+pub async fn list_existing(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source_no: i64,
+    units: &[NewUnit],
+) -> Result<Vec<NewUnit>> {
+    hold(conn, repository).await?;
+    let facts: Vec<i64> =
+        units.iter().filter(|unit| unit.kind == UnitKind::Fact).map(|unit| unit.no).collect();
+    let there = sqlx::query!(
+        r#"SELECT EXISTS (SELECT FROM okt_repository.sources WHERE repository_id = $1 AND no = $2) AS "source!",
+                  ARRAY(SELECT l.fact_no FROM okt_repository.fact_sources l
+                         WHERE l.repository_id = $1 AND l.source_no = $2 AND l.fact_no = ANY ($3)) AS "facts!""#,
+        repository.uuid(),
+        source_no,
+        &facts,
+    );
+    let there = there.fetch_one(conn).await?;
+    let facts: BTreeSet<i64> = there.facts.into_iter().collect();
+    let is_there = |unit: &&NewUnit| unit.kind != UnitKind::Fact || facts.contains(&unit.no);
+    Ok(units.iter().filter(|_| there.source).filter(is_there).cloned().collect())
+}
+
 /// Has texts found no more.
 #[tracing::instrument(level = "debug", name = "db.search_units.remove", skip_all)]
 pub async fn remove(

@@ -103,7 +103,7 @@ pub struct SearchRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<ExplainView>,
     #[serde(skip)]
-    pub place: (f64, u8, i64),
+    pub place: CursorPlace,
 }
 
 /// Where the channels placed a row.
@@ -146,14 +146,17 @@ pub struct SearchPage {
     pub degraded_reason: Option<&'static str>,
 }
 
+/// Score, type and number. The score by its bits: a decimal may come back as another number.
+pub type CursorPlace = (u64, u8, i64);
+
 const fn number(kind: SearchType) -> u8 {
     kind as u8
 }
 
 /// The place that a cursor names.
-pub fn place((score, kind, no): (f64, u8, i64)) -> Option<SearchPlace> {
+pub fn place((score, kind, no): CursorPlace) -> Option<SearchPlace> {
     let kind = SearchType::ALL.iter().copied().find(|other| number(*other) == kind)?;
-    Some(SearchPlace { score, kind, no })
+    Some(SearchPlace { score: f64::from_bits(score), kind, no })
 }
 
 impl SearchRow {
@@ -173,7 +176,7 @@ impl SearchRow {
             via: hit.via.map(ConceptId::uuid),
             source_ids: hit.sources.into_iter().map(SourceId::uuid).collect(),
             explain: explain.then(|| hit.ranks.into()),
-            place: (score, number(kind), no),
+            place: (score.to_bits(), number(kind), no),
         }
     }
 }

@@ -30,6 +30,7 @@ impl App {
         mut found: Vec<Candidate>,
         nearest: Option<&Nearest>,
         totals: &Totals,
+        types: &[SearchType],
     ) -> Result<Vec<Candidate>> {
         found.sort_by(Candidate::order);
         let repository = scope.repository();
@@ -67,7 +68,7 @@ impl App {
             named: &map.titles_of(&named),
             cosines: cosines.as_ref(),
         };
-        Ok(reordered(found, &hop.rank(&ranked, graph), &ranked, &map))
+        Ok(reordered(found, &hop.rank(&ranked, graph), &ranked, &map, types))
     }
 
     /// How near the facts that links lead over are to the question: the best of each source.
@@ -153,6 +154,7 @@ fn reordered(
     hopped: &[okt_search::Hopped<i64, ConceptId>],
     before: &[(i64, f64)],
     map: &Map,
+    types: &[SearchType],
 ) -> Vec<Candidate> {
     let known: HashMap<i64, f64> = before.iter().copied().collect();
     let mut best: HashMap<i64, usize> = HashMap::new();
@@ -175,9 +177,16 @@ fn reordered(
         }
         let fact = place.via.and_then(|via| Some((via, *map.facts.get(&(place.unit, via))?)));
         let Some((via, fact)) = fact else { continue };
+        let (kind, no) = if types.contains(&SearchType::Facts) {
+            (SearchType::Facts, fact)
+        } else if types.contains(&SearchType::Sources) {
+            (SearchType::Sources, place.unit)
+        } else {
+            continue;
+        };
         found.push(Candidate {
-            kind: SearchType::Facts,
-            no: fact,
+            kind,
+            no,
             source: place.unit,
             score,
             found_by: vec![FoundThrough::Hop],

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use okt_auth::RepoAccess;
 use okt_model::{Error, Result, SearchType, UnitKind};
-use okt_search::{Bm25, Posting, Query, TermPostings, block, by_score, merged, rank};
+use okt_search::{Bm25, Posting, Query, TermPostings, block, merged, rank, scaled};
 use okt_store::Connection;
 use okt_store::search_units::{self, Totals};
 
@@ -44,7 +44,9 @@ impl App {
             let (statistics, measure) = (*statistics, measure(kind));
             let ranking = move || rank(&terms, statistics, measure, CANDIDATES);
             let ranked = tokio::task::spawn_blocking(ranking).await.map_err(Error::internal)?;
-            lists.insert(kind, by_score(&ranked, &[], 1.0));
+            // What is not in a list that is not full has none of the words.
+            let floor = if ranked.len() < CANDIDATES { Some(0.0) } else { None };
+            lists.insert(kind, scaled(&ranked, floor));
         }
         let facts: Vec<i64> = lists.get(&UnitKind::Fact).into_iter().flatten().map(|(no, _)| *no).collect();
         let owners = search_units::get(&mut tx, scope.repository(), UnitKind::Fact, &facts).await?;

@@ -33,6 +33,16 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("search_units::list_of_source", |conn, repository, _| {
         Box::pin(async move { Ok(!units::list_of_source(conn, repository, SOURCE).await?.is_empty()) })
     }),
+    ("search_units::list_existing", |conn, repository, theirs| {
+        Box::pin(async move {
+            let mut found = false;
+            for source in 1..100 {
+                let units = [unit(theirs.fact_no)];
+                found |= !units::list_existing(conn, repository, source, &units).await?.is_empty();
+            }
+            Ok(found)
+        })
+    }),
     ("search_units::count", |conn, repository, _| {
         Box::pin(
             async move { Ok(!units::count(conn, repository, UnitKind::Fact, &word()).await?.is_empty()) },
