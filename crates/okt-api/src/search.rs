@@ -28,7 +28,7 @@ pub async fn search(
     let after: Option<CursorPlace> = page.after()?;
     let request = SearchRequest {
         q: asked.q,
-        types: &asked.types,
+        types: asked.types.as_deref(),
         mode: asked.mode,
         prefix: asked.prefix,
         grouped: asked.grouped,

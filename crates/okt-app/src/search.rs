@@ -11,11 +11,12 @@ mod vectors;
 
 use std::collections::HashMap;
 
-use okt_auth::RepoScope;
-use okt_auth::permissions::FactRead;
+use okt_auth::permissions::{ConceptRead, FactRead, SourceRead};
+use okt_auth::{Needed as _, RepoScope};
 use okt_config::Fusion;
 use okt_model::{
-    ConceptId, EMBEDDING_MODEL, FoundThrough, Result, SearchMode, SearchType, SourceId, UnitKind,
+    ConceptId, Domain, EMBEDDING_MODEL, Error, FoundThrough, Result, SearchMode, SearchType, SourceId,
+    UnitKind,
 };
 use okt_search::{Prefix, Query};
 use okt_store::search_units;
@@ -26,6 +27,8 @@ use self::vectors::Nearest;
 pub(crate) use self::vectors::QuestionVectors;
 use crate::App;
 
+/// What is looked for if nobody says what.
+const USUAL: [SearchType; 3] = [SearchType::Facts, SearchType::Concepts, SearchType::Sources];
 /// How many texts of a kind are looked at.
 const CANDIDATES: usize = 1_000;
 /// What the words of the whole source count beside those of the text.
@@ -38,7 +41,8 @@ type Id = (SearchType, i64);
 
 pub struct SearchRequest<'a> {
     pub q: &'a str,
-    pub types: &'a [SearchType],
+    /// Without any, facts, concepts and sources.
+    pub types: Option<&'a [SearchType]>,
     pub mode: SearchMode,
     /// The last word may still be growing.
     pub prefix: bool,
@@ -108,20 +112,25 @@ impl App {
         after: Option<SearchPlace>,
         limit: usize,
     ) -> Result<SearchResults> {
+        let types = &permitted(scope, request)?;
         let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
         let totals = search_units::totals(&mut tx, scope.repository()).await?;
         tx.commit().await?;
         let languages: Vec<&str> = totals.languages.iter().map(String::as_str).collect();
         let prefix = if request.prefix { Prefix::LastWord } else { Prefix::Never };
-        let query = Query::parse(request.q, &languages, prefix);
+        let mut query = Query::parse(request.q, &languages, prefix);
+        if !query.filters.is_empty() {
+            // There are no filters yet: what looks like one is words.
+            query = Query::parse(&request.q.replace(':', " "), &languages, prefix);
+        }
         let by_vectors = async {
             match request.mode {
                 SearchMode::Lexical => Ok(None),
                 _ if !self.config().search.hybrid.enabled => Err("hybrid_off"),
-                _ => self.nearest(scope, &query.text).await.map(Some),
+                _ => self.nearest(scope, &query.text, limit).await.map(Some),
             }
         };
-        let (ranked, nearest) = tokio::join!(self.ranked(scope, &query, &totals, request.types), by_vectors);
+        let (ranked, nearest) = tokio::join!(self.ranked(scope, &query, &totals, types), by_vectors);
         let (nearest, degraded) = match nearest {
             Ok(nearest) => (nearest, None),
             Err(why) => (None, Some(why)),
@@ -133,19 +142,19 @@ impl App {
             (mode, Some(_)) => mode,
         };
         let ranked = if mode == SearchMode::Vector { Ranked::default() } else { ranked? };
-        let mut candidates = self.candidates(&ranked, nearest.as_ref(), request.types);
+        let mut candidates = self.candidates(&ranked, nearest.as_ref(), types);
         if mode == SearchMode::Deep {
-            candidates =
-                self.hop(scope, &query, candidates, nearest.as_ref(), &totals, request.types).await?;
+            candidates = self.hop(scope, &query, candidates, nearest.as_ref(), &totals, types).await?;
         }
-        if request.types.contains(&SearchType::Concepts) {
+        if types.contains(&SearchType::Concepts) {
             candidates.extend(self.concept_candidates(scope, &query).await?);
         }
         candidates.sort_by(Candidate::order);
+        self.one_of_each(scope, &mut candidates, request.grouped).await?;
         if let Some(after) = after {
             candidates.retain(|candidate| candidate.is_after(&after));
         }
-        let hits = self.hits(scope, &query, request.grouped, candidates, limit).await?;
+        let hits = self.hits(scope, &query, candidates, limit).await?;
         Ok(SearchResults { hits, mode, degraded })
     }
 
@@ -169,7 +178,9 @@ impl App {
             okt_search::by_score(&lexical, &okt_search::scaled(&vector, None), weight)
         } else {
             let ids = |list: &[(Id, f64)]| list.iter().map(|(id, _)| *id).collect::<Vec<Id>>();
-            okt_search::reciprocal(&[&ids(&lexical), &ids(&vector)], f64::from(hybrid.rrf_k))
+            let fused = okt_search::reciprocal(&[&ids(&lexical), &ids(&vector)], f64::from(hybrid.rrf_k));
+            // What is added to them later was measured on scores from 0 to 1.
+            okt_search::scaled(&fused, Some(0.0))
         };
         let places = |list: &[(Id, f64)]| -> HashMap<Id, (usize, f64)> {
             list.iter().enumerate().map(|(at, (id, score))| (*id, (at + 1, *score))).collect()
@@ -193,6 +204,25 @@ impl App {
             })
         });
         candidates.collect()
+    }
+}
+
+/// The types that are looked for: those that were asked for, or of the usual ones those that the caller may read.
+fn permitted(scope: &RepoScope<FactRead>, request: &SearchRequest<'_>) -> Result<Vec<SearchType>> {
+    let may_read = |kind: &SearchType| {
+        let permission = match kind {
+            SearchType::Facts => return true,
+            SearchType::Concepts => ConceptRead::PERMISSION,
+            SearchType::Sources | SearchType::Passages => SourceRead::PERMISSION,
+        };
+        scope.caller().decide(Domain::Repository(scope.repository()), permission).is_ok()
+    };
+    match request.types {
+        Some(types) if !types.iter().all(may_read) => {
+            Err(Error::Forbidden("sources and passages need source:read, concepts need concept:read"))
+        }
+        Some(types) => Ok(types.to_vec()),
+        None => Ok(USUAL.into_iter().filter(may_read).collect()),
     }
 }
 

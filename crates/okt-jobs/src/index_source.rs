@@ -3,14 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::time::Duration;
 
-use okt_model::{Error, IndexSource, UnitKind};
+use okt_model::{Error, IndexSource, UnitKind, Waiting};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_search::language_of;
 use okt_store::search_units::{self, Indexable, NewUnit};
 
 /// Texts in one transaction, which keeps others from writing lists of the repository.
-const BATCH: usize = 500;
+const BATCH: usize = 200;
+/// Until somebody else has written the lists.
+const BUSY: Duration = Duration::from_millis(500);
 /// About so many words make a passage.
 const PASSAGE: usize = 120;
 /// A source has no more passages than this; those of a long one are longer.
@@ -30,15 +33,22 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext) -> Result<Finishe
     let mut changed = 0;
     for batch in units.chunks(BATCH) {
         let mut tx = ctx.checkpoint().await?;
+        // Many sources of a repository come at once; whoever waits in the database would give up after a while.
+        if !search_units::try_hold(&mut tx, repository).await? {
+            return Err(JobError::Waits { why: Waiting::Dependency, delay: BUSY });
+        }
         let batch = search_units::list_existing(&mut tx, repository, no, batch).await?;
         changed += search_units::put(&mut tx, repository, no, &batch, language.as_deref()).await?;
         tx.commit().await?;
     }
     let wanted: BTreeSet<(UnitKind, i64)> = units.iter().map(|unit| (unit.kind, unit.no)).collect();
     let mut tx = ctx.begin().await?;
+    if !search_units::try_hold(&mut tx, repository).await? {
+        return Err(JobError::Waits { why: Waiting::Dependency, delay: BUSY });
+    }
     let mut gone = search_units::list_of_source(&mut tx, repository, no).await?;
     gone.retain(|unit| !wanted.contains(unit));
-    let removed = search_units::remove(&mut tx, repository, &gone).await?;
+    let removed = search_units::give_up(&mut tx, repository, no, &gone).await?;
     let output = serde_json::json!({ "texts": units.len(), "changed": changed, "removed": removed });
     tx.commit(Some(output)).await
 }
@@ -57,7 +67,8 @@ fn units(source: &Indexable) -> Vec<NewUnit> {
     let bytes = byte_ranges(&source.text, &source.sentences);
     let sentences: Vec<&str> =
         bytes.iter().map(|range| source.text.get(range.clone()).unwrap_or_default()).collect();
-    for (at, (first, last)) in passages(&sentences).into_iter().enumerate() {
+    let lengths: Vec<usize> = sentences.iter().map(|text| okt_search::words(text, language).len()).collect();
+    for (at, (first, last)) in passages(&lengths).into_iter().enumerate() {
         let text = source.text.get(bytes[first].start..bytes[last].end).unwrap_or_default();
         let number = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
         let no = source.no * 256 + i64::from(number(at));
@@ -92,9 +103,8 @@ fn byte_ranges(text: &str, sentences: &[(i32, i32)]) -> Vec<Range<usize>> {
     sentences.iter().map(|(start, end)| byte(*start)..byte(*end)).collect()
 }
 
-/// The first and the last sentence of each passage: all sentences, each in one.
-fn passages(sentences: &[&str]) -> Vec<(usize, usize)> {
-    let lengths: Vec<usize> = sentences.iter().map(|text| text.split_whitespace().count()).collect();
+/// The first and the last sentence of each passage, from how many words each sentence has: all sentences, each in one.
+fn passages(lengths: &[usize]) -> Vec<(usize, usize)> {
     let all: usize = lengths.iter().sum();
     // Rounded up, and one passage may end before the last sentences: there are never too many.
     let enough = PASSAGE.max(all / (MOST_PASSAGES - 1) + 1);
@@ -115,14 +125,13 @@ mod tests {
 
     #[test]
     fn passages_cover_every_sentence_once_and_are_not_too_many() {
-        let long = "word ".repeat(30);
         for count in [0, 1, 3, 4, 5, 40, 5_000, 40_000] {
-            let passages = passages(&vec![long.as_str(); count]);
+            let passages = passages(&vec![30; count]);
             assert!(passages.len() <= MOST_PASSAGES, "{count}: {}", passages.len());
             let covered: Vec<usize> = passages.iter().flat_map(|(first, last)| *first..=*last).collect();
             assert_eq!(covered, (0..count).collect::<Vec<_>>());
         }
-        assert_eq!(passages(&[long.as_str(); 8]), [(0, 3), (4, 7)]);
+        assert_eq!(passages(&[30; 8]), [(0, 3), (4, 7)]);
     }
 
     #[test]

@@ -16,8 +16,6 @@ pub struct FactHit {
     pub id: FactId,
     pub no: i64,
     pub text: String,
-    /// The fact that represents its group of similar facts.
-    pub similar_to: Option<i64>,
     /// The sources that make it or its duplicates, the first ones first; not all of many.
     pub sources: Vec<i64>,
 }
@@ -53,9 +51,13 @@ pub async fn get_facts(
     numbers: &[i64],
 ) -> Result<HashMap<i64, FactHit>> {
     let rows = sqlx::query!(
-        r#"SELECT n.no AS "asked!", f.id, f.no, f.text, f.similar_to,
-                  ARRAY(SELECT DISTINCT l.source_no FROM okt_repository.fact_sources l
-                         WHERE l.repository_id = $1 AND l.fact_no IN (o.no, f.no) ORDER BY 1 LIMIT 20) AS "sources!"
+        r#"SELECT n.no AS "asked!", f.id, f.no, f.text,
+                  ARRAY(SELECT DISTINCT l.source_no
+                          FROM (SELECT f.no UNION ALL
+                                (SELECT m.no FROM okt_repository.facts m
+                                  WHERE m.repository_id = $1 AND m.merged_into = f.no LIMIT 100)) AS m (no)
+                          JOIN okt_repository.fact_sources l ON l.repository_id = $1 AND l.fact_no = m.no
+                         ORDER BY 1 LIMIT 20) AS "sources!"
              FROM unnest($2::bigint[]) AS n (no)
              JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = n.no
              JOIN okt_repository.facts f
@@ -65,16 +67,29 @@ pub async fn get_facts(
         numbers,
     );
     let rows = rows.fetch_all(conn).await?.into_iter().map(|row| {
-        let hit = FactHit {
-            id: row.id.into(),
-            no: row.no,
-            text: row.text,
-            similar_to: row.similar_to,
-            sources: row.sources,
-        };
+        let hit = FactHit { id: row.id.into(), no: row.no, text: row.text, sources: row.sources };
         (row.asked, hit)
     });
     Ok(rows.collect())
+}
+
+/// For facts the one that each is a part of, or itself, and the fact that represents its group of similar facts.
+#[tracing::instrument(level = "debug", name = "db.search_hits.list_groups", skip_all)]
+pub async fn list_groups(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    numbers: &[i64],
+) -> Result<HashMap<i64, (i64, Option<i64>)>> {
+    let rows = sqlx::query!(
+        r#"SELECT o.no AS "asked!", f.no, f.similar_to
+             FROM unnest($2::bigint[]) AS n (no)
+             JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = n.no
+             JOIN okt_repository.facts f
+               ON f.repository_id = $1 AND f.no = CASE WHEN o.merged_into IS NULL THEN o.no ELSE o.merged_into END"#,
+        repository.uuid(),
+        numbers,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.asked, (row.no, row.similar_to))).collect())
 }
 
 /// The numbers of facts, and of the first source of each.
@@ -88,8 +103,11 @@ pub async fn number_facts(
         r#"SELECT f.id, f.no, l.source_no AS "source_no!"
              FROM unnest($2::uuid[]) AS n (id)
              JOIN okt_repository.facts f ON f.repository_id = $1 AND f.id = n.id
-            CROSS JOIN LATERAL (SELECT min(s.source_no) AS source_no FROM okt_repository.fact_sources s
-                                 WHERE s.repository_id = $1 AND s.fact_no = f.no) AS l
+            CROSS JOIN LATERAL (SELECT min(s.source_no) AS source_no
+                                  FROM (SELECT f.no UNION ALL
+                                        (SELECT m.no FROM okt_repository.facts m
+                                          WHERE m.repository_id = $1 AND m.merged_into = f.no LIMIT 100)) AS m (no)
+                                  JOIN okt_repository.fact_sources s ON s.repository_id = $1 AND s.fact_no = m.no) AS l
             WHERE l.source_no IS NOT NULL AND f.status IN ('new', 'stable')"#,
         repository.uuid(),
         ids,
@@ -123,7 +141,7 @@ pub async fn get_sources(
 }
 
 /// The words of stretches of sentences of sources, which are given by their numbers with a name for each: the first and the last
-/// sentence. At most 2,000 characters of each.
+/// sentence. At most 20,000 characters of each.
 #[tracing::instrument(level = "debug", name = "db.search_hits.get_passages", skip_all)]
 pub async fn get_passages(
     conn: &mut PgConnection,
@@ -140,7 +158,7 @@ pub async fn get_passages(
     let rows = sqlx::query!(
         r#"SELECT n.name AS "name!",
                   substr(t.text, t.sentences[2 * n.first + 1] + 1,
-                         least(t.sentences[2 * n.last + 2] - t.sentences[2 * n.first + 1], 2000)) AS "text!"
+                         least(t.sentences[2 * n.last + 2] - t.sentences[2 * n.first + 1], 20000)) AS "text!"
              FROM unnest($2::bigint[], $3::bigint[], $4::integer[], $5::integer[]) AS n (name, source, first, last)
              JOIN okt_repository.sources s ON s.repository_id = $1 AND s.no = n.source
              JOIN okt_repository.source_texts t ON t.repository_id = $1 AND t.source_id = s.id
@@ -165,8 +183,12 @@ pub async fn list_links(
     let rows = sqlx::query!(
         r#"WITH RECURSIVE linked AS MATERIALIZED (
                SELECT s.source_no, l.concept_no, min(l.fact_no) AS fact_no, bool_or(l.found_by = $3) AS title
-                 FROM (SELECT source_no, fact_no FROM okt_repository.fact_sources
-                        WHERE repository_id = $1 AND source_no = ANY ($2) ORDER BY source_no, fact_no LIMIT 2000) AS s
+                 FROM unnest($2::bigint[]) AS n (no)
+                CROSS JOIN LATERAL (SELECT o.source_no, o.fact_no FROM okt_repository.fact_sources o
+                                     WHERE o.repository_id = $1 AND o.source_no = n.no
+                                     ORDER BY o.fact_no LIMIT 1000) AS s
+                 JOIN okt_repository.facts f
+                   ON f.repository_id = $1 AND f.no = s.fact_no AND f.status IN ('new', 'stable', 'duplicate')
                  JOIN okt_repository.fact_concepts l ON l.repository_id = $1 AND l.fact_no = s.fact_no
                 WHERE l.found_by <> $4
                 GROUP BY s.source_no, l.concept_no),
@@ -194,7 +216,8 @@ pub async fn list_links(
     Ok(rows.collect())
 }
 
-/// The sources that speak of these concepts by name or title, at most so many for each, and for each concept whether there are more.
+/// The sources that speak of these concepts by name or title. A concept that more facts than so many speak of leads anywhere, and is left
+/// out.
 #[tracing::instrument(level = "debug", name = "db.search_hits.list_linked", skip_all)]
 pub async fn list_linked(
     conn: &mut PgConnection,
@@ -214,9 +237,12 @@ pub async fn list_linked(
            SELECT m.root AS "root!", s.source_no AS "source_no!", min(l.fact_no) AS "fact_no!",
                   bool_or(l.found_by = $4) AS "title!"
              FROM members m
+             JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.id = m.root AND c.fact_count <= $3
             CROSS JOIN LATERAL (SELECT o.fact_no, o.found_by FROM okt_repository.fact_concepts o
                                  WHERE o.repository_id = $1 AND o.concept_no = m.no AND o.found_by <> $5
                                  ORDER BY o.fact_no LIMIT $3) AS l
+             JOIN okt_repository.facts f
+               ON f.repository_id = $1 AND f.no = l.fact_no AND f.status IN ('new', 'stable', 'duplicate')
              JOIN okt_repository.fact_sources s ON s.repository_id = $1 AND s.fact_no = l.fact_no
             GROUP BY m.root, s.source_no ORDER BY 1, 2"#,
         repository.uuid(),

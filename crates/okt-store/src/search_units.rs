@@ -129,9 +129,9 @@ pub async fn put(
     let (kinds, numbers): (Vec<i16>, Vec<i64>) =
         units.iter().map(|unit| (unit.kind.number(), unit.no)).unzip();
     let there = sqlx::query!(
-        r#"SELECT u.kind, u.no, u.source_no, u.length, u.words
+        "SELECT u.kind, u.no, u.source_no, u.first_sentence, u.last_sentence, u.length, u.words
              FROM unnest($2::smallint[], $3::bigint[]) AS n (kind, no)
-             JOIN okt_repository.search_units u ON u.repository_id = $1 AND u.kind = n.kind AND u.no = n.no"#,
+             JOIN okt_repository.search_units u ON u.repository_id = $1 AND u.kind = n.kind AND u.no = n.no",
         repository.uuid(),
         &kinds,
         &numbers,
@@ -204,6 +204,31 @@ pub async fn forget_source(conn: &mut PgConnection, repository: RepositoryId, so
     hold(conn, repository).await?;
     let units = list_of_source(conn, repository, source_no).await?;
     let removed = take_out(conn, repository, &units).await?;
+    ask_others(conn, repository, source_no, &units).await?;
+    Ok(removed)
+}
+
+/// Has those texts of a source found no more that it has no longer. Facts that other sources make too are found with those from
+/// then on.
+#[tracing::instrument(level = "debug", name = "db.search_units.give_up", skip_all)]
+pub async fn give_up(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source_no: i64,
+    units: &[(UnitKind, i64)],
+) -> Result<u64> {
+    let removed = remove(conn, repository, units).await?;
+    ask_others(conn, repository, source_no, units).await?;
+    Ok(removed)
+}
+
+/// Asks for facts to be found with another source that makes them.
+async fn ask_others(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source_no: i64,
+    units: &[(UnitKind, i64)],
+) -> Result<()> {
     let facts: Vec<i64> =
         units.iter().filter(|(kind, _)| *kind == UnitKind::Fact).map(|(_, no)| *no).collect();
     let others = sqlx::query_scalar!(
@@ -220,7 +245,17 @@ pub async fn forget_source(conn: &mut PgConnection, repository: RepositoryId, so
         let payload = IndexSource { source: source.into() };
         outbox::push(conn, repository, JobId::mint(), &payload, When::default()).await?;
     }
-    Ok(removed)
+    Ok(())
+}
+
+/// Takes the lock of the repository's lists until the end of the transaction, if nobody has it.
+#[tracing::instrument(level = "debug", name = "db.search_units.try_hold", skip_all)]
+pub async fn try_hold(conn: &mut PgConnection, repository: RepositoryId) -> Result<bool> {
+    let held = sqlx::query_scalar!(
+        r#"SELECT pg_try_advisory_xact_lock(1869771879, hashtext($1::uuid::text)) AS "held!""#,
+        repository.uuid(),
+    );
+    Ok(held.fetch_one(conn).await?)
 }
 
 /// How many texts of a kind have each of these words; what is missing has none.
@@ -257,7 +292,7 @@ pub async fn list_beginning(
         r#"SELECT w.word AS "word!"
              FROM (SELECT word, documents FROM okt_repository.search_lists
                     WHERE repository_id = $1 AND kind = $2 AND word >= $3 AND word < $4
-                    ORDER BY word LIMIT 5000) AS w
+                    ORDER BY word LIMIT 50000) AS w
             GROUP BY w.word ORDER BY sum(w.documents) DESC, w.word LIMIT $5"#,
         repository.uuid(),
         of.number(),

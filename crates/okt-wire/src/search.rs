@@ -18,8 +18,8 @@ pub struct SearchQuery {
     /// Words are found in their inflected forms, in the languages of the repository's sources.
     #[param(example = "highest tides")]
     pub q: String,
-    /// `facts`, `concepts`, `sources`, `passages`, separated by commas.
-    #[param(default = "facts,concepts,sources")]
+    /// `facts`, `concepts`, `sources`, `passages`, separated by commas; the first three by default, as far as you may read them.
+    /// Sources and passages need `source:read`, concepts `concept:read`.
     pub types: Option<String>,
     /// `auto` (the default) is `hybrid`, or `lexical` where there are no vectors; `deep` is `hybrid`, and goes on from the best
     /// sources to those that share a name or a title with them.
@@ -39,7 +39,7 @@ pub struct SearchQuery {
 /// A question as it was read.
 pub struct Searched<'q> {
     pub q: &'q str,
-    pub types: Vec<SearchType>,
+    pub types: Option<Vec<SearchType>>,
     pub mode: SearchMode,
     pub prefix: bool,
     pub grouped: bool,
@@ -54,12 +54,10 @@ impl SearchQuery {
         if self.q.len() > LONGEST {
             return Err(Error::invalid("q", "must be at most 1024 bytes"));
         }
-        let types = match &self.types {
-            Some(types) => {
-                types.split(',').map(|word| read("types", word.trim())).collect::<Result<Vec<_>, _>>()?
-            }
-            None => vec![SearchType::Facts, SearchType::Concepts, SearchType::Sources],
-        };
+        let types = self.types.as_ref().map(|types| {
+            types.split(',').map(|word| read("types", word.trim())).collect::<Result<Vec<_>, _>>()
+        });
+        let types = types.transpose()?;
         Ok(Searched {
             q: &self.q,
             types,

@@ -16,34 +16,47 @@ use crate::App;
 const BATCH: usize = 100;
 /// Characters of a source that are shown.
 const SHOWN: usize = 300;
+/// Characters of a passage that are shown.
+const PASSAGE: usize = 2_000;
 /// Concepts whose names are like the question.
 const CONCEPTS: i64 = 10;
 
 impl App {
+    /// Leaves the first of those that are one fact or, if they are to be grouped, of one group of similar facts. Before a page is cut
+    /// off, so that no page repeats what another has.
+    pub(super) async fn one_of_each(
+        &self,
+        scope: &RepoAccess,
+        candidates: &mut Vec<Candidate>,
+        grouped: bool,
+    ) -> Result<()> {
+        let facts = candidates.iter().filter(|candidate| candidate.kind == SearchType::Facts);
+        let facts: Vec<i64> = facts.map(|candidate| candidate.no).collect();
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        let known = search_hits::list_groups(&mut tx, scope.repository(), &facts).await?;
+        tx.commit().await?;
+        let mut seen = HashSet::new();
+        candidates.retain(|candidate| {
+            let group = known.get(&candidate.no).filter(|_| candidate.kind == SearchType::Facts);
+            let group = group.map(|(canonical, group)| group.filter(|_| grouped).unwrap_or(*canonical));
+            seen.insert((candidate.kind, group.unwrap_or(candidate.no)))
+        });
+        Ok(())
+    }
+
     /// The first of candidates that can be shown.
     pub(super) async fn hits(
         &self,
         scope: &RepoAccess,
         query: &Query,
-        grouped: bool,
         candidates: Vec<Candidate>,
         limit: usize,
     ) -> Result<Vec<SearchHit>> {
         let mut hits = Vec::new();
-        let mut seen = HashSet::new();
         let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
         for batch in candidates.chunks(BATCH) {
             let texts = Texts::read(&mut tx, scope, batch).await?;
-            for candidate in batch {
-                let Some(hit) = texts.hit(candidate, query) else { continue };
-                // A fact may be found as itself and as its duplicates, and is one of a group.
-                let group = texts.facts.get(&candidate.no).filter(|_| candidate.kind == SearchType::Facts);
-                let group = group.and_then(|fact| fact.similar_to.filter(|_| grouped).or(Some(fact.no)));
-                let key = (candidate.kind, group.unwrap_or(candidate.no));
-                if seen.insert(key) {
-                    hits.push(hit);
-                }
-            }
+            hits.extend(batch.iter().filter_map(|candidate| texts.hit(candidate, query)));
             if hits.len() >= limit {
                 break;
             }
@@ -161,6 +174,8 @@ impl Texts {
                 return None;
             }
         }
+        let text: String =
+            if candidate.kind == SearchType::Passages { text.chars().take(PASSAGE).collect() } else { text };
         let marked = highlights(&text, language, query);
         let point = |at: usize| text[..at].chars().count();
         let marked = marked.into_iter().map(|range| (point(range.start), point(range.end))).collect();

@@ -10,13 +10,13 @@ use okt_store::search_units::Totals;
 use okt_vectors::Tenant;
 use uuid::Uuid;
 
-use super::vectors::Nearest;
+use super::vectors::{Nearest, PATIENCE};
 use super::{Candidate, Ranks};
 use crate::App;
 
 /// So many of the first sources may be named by the question.
 const NAMED: usize = 200;
-/// So many facts of a concept are followed.
+/// A concept that more facts speak of leads anywhere.
 const EACH: i64 = 200;
 /// So many facts that were reached are compared with the question.
 const COMPARED: usize = 400;
@@ -55,7 +55,7 @@ impl App {
         tx.commit().await?;
         links.extend(linked);
         let cosines = match nearest {
-            Some(nearest) => Some(self.cosines(scope, nearest, &links).await?),
+            Some(nearest) => self.cosines(scope, nearest, &links).await?,
             None => None,
         };
         let map = Map::of(&links);
@@ -77,8 +77,8 @@ impl App {
         scope: &RepoAccess,
         nearest: &Nearest,
         links: &[Link],
-    ) -> Result<HashMap<i64, f64>> {
-        let Some(vectors) = self.vectors() else { return Ok(HashMap::new()) };
+    ) -> Result<Option<HashMap<i64, f64>>> {
+        let Some(vectors) = self.vectors() else { return Ok(None) };
         let facts: HashSet<i64> = links.iter().map(|link| link.fact_no).collect();
         let mut facts: Vec<i64> = facts.into_iter().collect();
         facts.sort_unstable();
@@ -88,9 +88,10 @@ impl App {
         tx.commit().await?;
         let wanted: Vec<Uuid> = ids.keys().copied().collect();
         let tenant = Tenant::new(scope.repository(), scope.database());
+        let space = vectors.space(&nearest.space);
+        let points = tokio::time::timeout(PATIENCE, vectors.store().find(&tenant, &space, &wanted)).await;
         // Without them all are taken for alike, as where there are no vectors.
-        let points = vectors.store().find(&tenant, &vectors.space(&nearest.space), &wanted).await;
-        let points = points.unwrap_or_default();
+        let Ok(Ok(points)) = points else { return Ok(None) };
         let of_fact: HashMap<i64, f64> = points
             .iter()
             .filter_map(|point| Some((*ids.get(&point.id)?, cosine(&point.vector, &nearest.vector))))
@@ -102,7 +103,7 @@ impl App {
                 *most = most.max(*cosine);
             }
         }
-        Ok(of_source)
+        Ok(Some(of_source))
     }
 }
 

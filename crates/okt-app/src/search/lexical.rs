@@ -96,8 +96,7 @@ impl Ranked {
                 sources.insert((SearchType::Sources, *no), *no);
             }
         }
-        scores.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-        Self { scores, sources }
+        Self { scores: scaled(&scores, Some(0.0)), sources }
     }
 }
 

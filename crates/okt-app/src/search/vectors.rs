@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use moka::sync::Cache;
-use okt_ai::{Billing, Embedder, SubjectBudget, Vectors as Embedded};
+use okt_ai::{Billing, Embedder, SubjectBudget, Unanswered, Vectors as Embedded};
 use okt_auth::RepoAccess;
 use okt_model::{EmbeddingSpace, Operation, SearchType, SpaceKind};
 use okt_store::search_hits;
@@ -17,20 +17,22 @@ use super::lexical::Ranked;
 use crate::App;
 
 /// A question waits no longer than this for a model or for the store; then it is answered without them.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// So many are looked at.
-const NEAREST: u32 = 200;
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// So many are looked at, or more for a long page.
+const NEAREST: u32 = 500;
 
 /// What is kept between questions.
 pub(crate) struct QuestionVectors {
     /// By space and text.
     known: Cache<(i16, String), Arc<Vec<f32>>>,
-    breaker: Breaker,
+    model: Breaker,
+    /// By the named database: where vectors are in the database of a repository, others have nothing to do with it.
+    stores: Cache<String, Arc<Breaker>>,
 }
 
 impl Default for QuestionVectors {
     fn default() -> Self {
-        Self { known: Cache::new(2_000), breaker: Breaker::default() }
+        Self { known: Cache::new(2_000), model: Breaker::default(), stores: Cache::new(1_000) }
     }
 }
 
@@ -111,42 +113,39 @@ impl Nearest {
 
 impl App {
     /// The facts that are nearest to a question; why there are none, where there are none.
-    pub(super) async fn nearest(&self, scope: &RepoAccess, text: &str) -> Result<Nearest, &'static str> {
+    pub(super) async fn nearest(
+        &self,
+        scope: &RepoAccess,
+        text: &str,
+        limit: usize,
+    ) -> Result<Nearest, &'static str> {
         let vectors = self.vectors().ok_or("no_vectors")?;
         if text.trim().is_empty() {
             return Err("no_words");
         }
-        let breaker = &self.questions().breaker;
+        let (space, vector) = self.question_vector(scope, text).await?;
+        let breaker =
+            self.questions().stores.get_with(scope.database().to_owned(), || Arc::new(Breaker::default()));
         if !breaker.lets_through(Instant::now()) {
             return Err("vectors_away");
         }
-        let found = tokio::time::timeout(PATIENCE, async {
-            let (space, vector) = self.question_vector(scope, text).await?;
-            let (tenant, place) = (Tenant::new(scope.repository(), scope.database()), vectors.space(&space));
-            let least = self.config().search.hybrid.min_score;
-            #[expect(clippy::cast_possible_truncation, reason = "cosines have no more digits than that")]
-            let least = if least > 0.0 { least as f32 } else { -1.0 };
-            let queries = [vector.to_vec()];
-            let near = vectors.store().nearest(&tenant, &place, &queries, NEAREST, least).await;
-            let near = near.map_err(|error| {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "the store of vectors did not answer a question"
-                );
-                "vectors_away"
-            })?;
-            Ok((space, vector, near))
-        });
-        let (space, vector, near) = match found.await {
-            Ok(Ok(found)) => found,
-            Ok(Err(why)) => {
-                if why == "vectors_away" {
-                    breaker.failed(Instant::now());
-                }
-                return Err(why);
-            }
-            Err(_) => {
+        let (tenant, place) = (Tenant::new(scope.repository(), scope.database()), vectors.space(&space));
+        let least = self.config().search.hybrid.min_score;
+        #[expect(clippy::cast_possible_truncation, reason = "cosines have no more digits than that")]
+        let least = if least > 0.0 { least as f32 } else { -1.0 };
+        let fetched = self.config().search.hybrid.over_fetch_multiplier;
+        let fetched =
+            fetched.saturating_mul(u32::try_from(limit).unwrap_or(u32::MAX)).clamp(NEAREST, 2 * NEAREST);
+        let queries = [vector.to_vec()];
+        let asked = vectors.store().nearest(&tenant, &place, &queries, fetched, least);
+        let near = match tokio::time::timeout(PATIENCE, asked).await {
+            Ok(Ok(near)) => near,
+            failed => {
                 breaker.failed(Instant::now());
+                if let Ok(Err(error)) = failed {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(error, "the store of vectors did not answer a question");
+                }
                 return Err("vectors_away");
             }
         };
@@ -206,15 +205,29 @@ impl App {
         let budget = SubjectBudget::unlimited();
         let embedder =
             Embedder::new(ai, billing, budget, Operation::QuestionEmbedding, &space).map_err(away)?;
-        match embedder.embed(vec![text.to_owned()]).await {
-            Ok(Embedded::Embedded(mut vectors, _)) => {
+        let breaker = &self.questions().model;
+        if !breaker.lets_through(Instant::now()) {
+            return Err("vectors_away");
+        }
+        match tokio::time::timeout(PATIENCE, embedder.embed(vec![text.to_owned()])).await {
+            Ok(Ok(Embedded::Embedded(mut vectors, _))) => {
+                breaker.succeeded();
                 let vector = Arc::new(vectors.pop().ok_or("vectors_away")?);
                 self.questions().known.insert(key, Arc::clone(&vector));
                 Ok((space, vector))
             }
-            Ok(Embedded::OverMaxCost | Embedded::OverBudget(_)) => Err("budget"),
-            Err(error) => {
-                tracing::warn!(?error, "a question could not be embedded");
+            Ok(
+                Ok(Embedded::OverMaxCost | Embedded::OverBudget(_))
+                | Err(Unanswered::Wait { budget: Some(_), .. }),
+            ) => Err("budget"),
+            failed => {
+                // What a model says of one text, or asks one repository to wait for, tells nothing of other questions.
+                if matches!(failed, Err(_) | Ok(Err(Unanswered::Retryable(_)))) {
+                    breaker.failed(Instant::now());
+                }
+                if let Ok(Err(error)) = failed {
+                    tracing::warn!(?error, "a question could not be embedded");
+                }
                 Err("vectors_away")
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use okt_model::CONCEPT_MODEL;
-use okt_testkit::accounts::{register, send};
+use okt_testkit::accounts::{api_key, register, send};
 use okt_testkit::app::TestApp;
 use okt_testkit::multipart::form;
 use okt_testkit::wait::eventually;
@@ -282,4 +282,46 @@ async fn texts_of_others_do_not_change_a_score() {
     let path = format!("/api/v1/repositories/{theirs}/search?q=Moon+Norway&types=facts,sources,passages");
     let found = send(&app.service, &other.token, http::Method::GET, &path, &Value::Null).await;
     assert!(rows(&found.json()).is_empty(), "{found:?}");
+}
+
+/// Whoever may read facts only finds no words of sources and no concepts.
+#[tokio::test]
+async fn each_type_needs_its_own_permission() {
+    let mut app = TestApp::builder().concepts(CONCEPT_MODEL).start().await;
+    app.work().await;
+    let id = add(&app, "one", "Tides", "The Moon causes the tides of the sea. Book here!").await;
+    settled(&app, std::slice::from_ref(&id)).await;
+    let (_, key) = api_key(&app.service, &app.owner, &["fact:read"]).await;
+    let ask = async |types: &str| {
+        let path = format!("/api/v1/repositories/{}/search?q=moon{types}", app.repository);
+        send(&app.service, &key, http::Method::GET, &path, &Value::Null).await
+    };
+    for types in ["sources", "passages", "concepts", "facts,sources"] {
+        assert_eq!(ask(&format!("&types={types}")).await.status, 403, "{types}");
+    }
+    let found = ask("").await.json();
+    assert!(rows(&found).iter().all(|row| row["type"] == "facts") && !rows(&found).is_empty(), "{found:#}");
+    let all = search(&app, "moon", "").await;
+    let types: BTreeSet<&str> = rows(&all).iter().map(|row| row["type"].as_str().unwrap()).collect();
+    assert_eq!(types, BTreeSet::from(["concepts", "facts", "sources"]), "{all:#}");
+}
+
+/// A fact of two sources is found as long as one of them makes it.
+#[tokio::test]
+async fn a_fact_of_two_sources_outlives_the_first() {
+    let mut app = TestApp::start().await;
+    app.work().await;
+    let shared = "The Bay of Fundy in Canada has the highest tides of the world.";
+    let one = add(&app, "one", "First", shared).await;
+    settled(&app, std::slice::from_ref(&one)).await;
+    let two = add(&app, "two", "Second", &format!("{shared} The Moon causes the tides of the sea.")).await;
+    settled(&app, std::slice::from_ref(&two)).await;
+    let found = search(&app, "\"highest tides\"", "&types=facts").await;
+    assert_eq!((rows(&found).len(), sources(&found).len()), (1, 2), "{found:#}");
+    assert_eq!(app.delete(&format!("/sources/{one}")).await.status, 204);
+    settled(&app, &[]).await;
+    let found = search(&app, "\"highest tides\"", "&types=facts").await;
+    assert_eq!(sources(&found), [two], "{found:#}");
+    let word = "SELECT count(*) FROM okt_repository.search_lists WHERE word = 'first'";
+    assert_eq!(app.count(word).await, 0, "it is found with the other's title");
 }

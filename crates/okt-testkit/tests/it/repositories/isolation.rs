@@ -332,6 +332,7 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
         "outbox::push",
         "outbox::push_after",
         "search_units::put",
+        "search_units::try_hold",
     ];
     let writes = writes
         .into_iter()

@@ -71,11 +71,25 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(units::remove(conn, repository, &[(UnitKind::Fact, theirs.fact_no)]).await? > 0)
         })
     }),
+    ("search_units::give_up", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(units::give_up(conn, repository, SOURCE, &[(UnitKind::Fact, theirs.fact_no)]).await? > 0)
+        })
+    }),
+    ("search_units::try_hold", |conn, repository, _| {
+        Box::pin(async move {
+            units::try_hold(conn, repository).await?;
+            Ok(false)
+        })
+    }),
     ("search_units::forget_source", |conn, repository, _| {
         Box::pin(async move { Ok(units::forget_source(conn, repository, SOURCE).await? > 0) })
     }),
     ("search_hits::get_facts", |conn, repository, theirs| {
         Box::pin(async move { Ok(!hits::get_facts(conn, repository, &[theirs.fact_no]).await?.is_empty()) })
+    }),
+    ("search_hits::list_groups", |conn, repository, theirs| {
+        Box::pin(async move { Ok(!hits::list_groups(conn, repository, &[theirs.fact_no]).await?.is_empty()) })
     }),
     ("search_hits::number_facts", |conn, repository, theirs| {
         Box::pin(
