@@ -20,7 +20,7 @@ use seccompiler::{
 };
 
 /// All the memory that the process may have, its programs included: the service itself, and what it reads PDFs with.
-pub const MEMORY: u64 = 640 * 1024 * 1024;
+pub const MEMORY: u64 = 704 * 1024 * 1024;
 /// Files that a program may have open which loads libraries and models of its own.
 const FILES: u64 = 32;
 /// Seconds of work; a second later the process is ended without being asked.

@@ -107,7 +107,8 @@ async fn orders_in_documents_reach_nothing_but_their_own_source() {
         .filter(ran)
         .map(|row| row["kind"].as_str().unwrap())
         .collect();
-    assert_eq!(kinds, ["retrieve_source", "source_decomposition"], "no other job was asked for: {stats:#}");
+    let expected = ["index_source", "retrieve_source", "source_decomposition"];
+    assert_eq!(kinds, expected, "no other job was asked for: {stats:#}");
     // No question about one source had words of another.
     let stats = app.models.stats();
     for asked in &stats.asked {
