@@ -23,7 +23,7 @@ const RENDER_TIME: Duration = Duration::from_secs(10);
 const LEAST: i32 = 32;
 /// Of an image that is passed on as it is.
 const PIXELS: i64 = 40_000_000;
-/// Of one that has to be decoded here: it is in memory three times, four bytes a pixel, and all of it has 640 MiB.
+/// Of one that has to be decoded here: it is in memory three times, four bytes a pixel, and all of it has 704 MiB.
 const DECODED_PIXELS: i64 = 12_000_000;
 /// How deep pieces of a page may be made of pieces, and how many are looked at on one page.
 const DEPTH: u32 = 4;
