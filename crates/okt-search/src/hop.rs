@@ -35,18 +35,6 @@ pub fn anchors<Id: Copy + Ord + Hash>(question: &str, titles: &[(Id, &str)]) -> 
     anchors
 }
 
-/// The ranking with what its anchors gain; an anchor that it lacks is added.
-pub fn anchored<Id: Copy + Ord + Hash>(ranked: &[(Id, f64)], anchors: &[Id], gain: f64) -> Vec<(Id, f64)> {
-    let mut scores: HashMap<Id, f64> = HashMap::new();
-    for (id, score) in ranked {
-        scores.entry(*id).or_insert(*score);
-    }
-    for id in anchors.iter().collect::<HashSet<_>>() {
-        *scores.entry(*id).or_default() += gain;
-    }
-    sorted(scores)
-}
-
 fn lexemes(text: &str) -> Vec<String> {
     words(text, None).into_iter().map(|word| word.lexeme).collect()
 }

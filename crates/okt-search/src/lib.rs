@@ -28,7 +28,7 @@ pub use bm25::{Bm25, Statistics};
 pub use fits::fits;
 pub use fuse::{by_score, reciprocal, scaled};
 pub use highlight::highlights;
-pub use hop::{ANCHOR, Graph, Hop, Hopped, anchored, anchors};
+pub use hop::{ANCHOR, Graph, Hop, Hopped, anchors};
 pub use language::language_of;
 pub use metrics::{Interval, hits_at, mean, ndcg_at, paired_interval, recall_at, reciprocal_rank};
 pub use postings::{Posting, TermPostings, block, decode, encode, merged, rank};

@@ -21,11 +21,6 @@ fn titles_in_the_question_are_anchors() {
     assert_eq!(anchors("anything", &[(1, "(only)"), (2, "")]), Vec::<i32>::new());
 }
 
-#[test]
-fn an_anchor_gains() {
-    assert_eq!(anchored(&[(1, 0.9), (2, 0.7)], &[2, 3, 3], 0.5), [(2, 1.2), (1, 0.9), (3, 0.5)]);
-}
-
 const FILM: u32 = 1;
 const DIRECTOR: u32 = 2;
 const OTHER_FILM: u32 = 3;
