@@ -66,7 +66,7 @@ impl Embedder {
     /// In a task of its own: a caller who leaves meanwhile has paid all the same, and it is recorded.
     pub async fn embed(&self, texts: Vec<String>) -> Result<Vectors, Unanswered> {
         let embedder = self.clone();
-        tokio::spawn(async move { embedder.embed_here(&texts).await }).await.map_err(Error::internal)?
+        Ai::spawn(async move { embedder.embed_here(&texts).await }).await.map_err(Error::internal)?
     }
 
     async fn embed_here(&self, texts: &[String]) -> Result<Vectors, Unanswered> {
@@ -162,7 +162,7 @@ impl Embedder {
             characters: u64::try_from(characters).unwrap_or(u64::MAX),
         };
         let ledger = self.ai.ledger();
-        ledger.write(self.ai.databases(), database, *repository, Entry::Call(call)).await?;
+        ledger.write(database, *repository, Entry::Call(call)).await?;
         Ok(Cost { tokens_in: usage.tokens_in, tokens_out: usage.tokens_out, usd })
     }
 }

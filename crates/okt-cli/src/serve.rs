@@ -69,7 +69,8 @@ pub fn main(
     args: &ServeArgs,
     service: impl FnOnce(&Api) -> anyhow::Result<Served>,
 ) -> anyhow::Result<ExitCode> {
-    // One for everything: serving, relaying, looking after jobs. Only jobs themselves have another, in `Worker::start`.
+    // One for everything: serving, relaying, looking after jobs. Only jobs themselves have another, in `Worker::start`,
+    // and calls to models, in `okt_ai`.
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
     let telemetry = Telemetry::start(&loaded.config)?;
     let ended = runtime.block_on(run(loaded, args.role, service, &telemetry));

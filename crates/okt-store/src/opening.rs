@@ -15,13 +15,15 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::databases::{Databases, Purpose, SERVICE_ROLE, Slot};
+use crate::databases::{Databases, Purpose, SERVICE_ROLE, Slots};
 use crate::endpoints::{Endpoint, await_server, endpoints};
 use crate::migrations::{self, Report, Schema};
 use crate::{old_processes, probes};
 
 /// How many connections the queue may hold to a database, beside those that it listens on.
 const QUEUE_CONNECTIONS: u32 = 4;
+/// How many are kept beside each other pool for what models answered: one for answers, one for what they cost.
+const ANSWER_CONNECTIONS: u32 = 2;
 /// How long to wait before a database that could not be opened is tried again.
 const RETRY: Duration = Duration::from_secs(2);
 /// How long a try may take. Building an index takes its time, but a connection may have died without a sound.
@@ -43,8 +45,8 @@ pub(crate) async fn open(
         old_processes::refuse(config, &endpoints).await?;
     }
     let retries = Arc::new(Retries::default());
-    let empty = || -> BTreeMap<String, (Slot, Slot)> {
-        endpoints.keys().map(|name| (name.clone(), Default::default())).collect()
+    let empty = || -> BTreeMap<String, Slots> {
+        endpoints.keys().map(|name| (name.clone(), Slots::default())).collect()
     };
     let slots: Vec<_> = purposes.iter().map(|purpose| (*purpose, empty())).collect();
     let make =
@@ -151,15 +153,16 @@ struct Opening {
     /// How many endpoints are on its server, itself included.
     neighbours: usize,
     migrate: bool,
-    /// The pool and the probe of each purpose.
-    slots: Vec<(Purpose, (Slot, Slot))>,
+    /// Of each purpose.
+    slots: Vec<(Purpose, Slots)>,
 }
 
 /// A database that answered and is up to date.
 struct Prepared {
     reports: Vec<Report>,
     identity: Option<Identity>,
-    pools: Vec<(Pool, Pool)>,
+    /// For each purpose: the pool, the probe, and what is kept for answers.
+    pools: Vec<[Pool; 3]>,
 }
 
 impl Opening {
@@ -184,11 +187,13 @@ impl Opening {
         for purpose in purposes {
             let queue = purpose == Purpose::Queue;
             let limit = if queue { QUEUE_CONNECTIONS } else { database.max_conns.min(share) };
-            let made = pool(database, options, purpose, limit, database.acquire_timeout.duration());
+            let patience = database.acquire_timeout.duration();
+            let made = pool(database, options, purpose, limit, patience);
             // A pool connects when it is first used; what is wrong with it should be heard now.
             drop(made.acquire().await?);
             // How long a request waits for a busy pool says nothing about how long a database may take to answer.
-            pools.push((made, pool(database, options, purpose, 1, probes::TIMEOUT)));
+            let probe = pool(database, options, purpose, 1, probes::TIMEOUT);
+            pools.push([made, probe, pool(database, options, purpose, ANSWER_CONNECTIONS, patience)]);
         }
         Ok(Prepared { reports, identity, pools })
     }
@@ -208,9 +213,9 @@ impl Opening {
                 .into());
             }
         }
-        for ((_, (slot, probe)), (pool, ping)) in self.slots.iter().zip(prepared.pools) {
+        for ((_, slots), [pool, probe, answers]) in self.slots.iter().zip(prepared.pools) {
             // Each is opened once.
-            let _ = (slot.set(pool), probe.set(ping));
+            let _ = (slots.pool.set(pool), slots.probe.set(probe), slots.answers.set(answers));
         }
         Ok(prepared.reports)
     }
@@ -277,7 +282,7 @@ fn pool(
 
 /// How many connections a pool of this process on this server may hold, where it has as many `neighbours` for each of
 /// the purposes: three quarters of what the server gives to ordinary users, because we are rarely alone, less what the
-/// queues need, less one per pool for its probe.
+/// queues need, less what is kept beside each pool for its probe and for answers.
 async fn share(name: &str, endpoint: &Endpoint, neighbours: usize, purposes: &[Purpose]) -> Result<u32> {
     let free = okt_pg::ordinary_connections(&endpoint.options).await?;
     let neighbours = u32::try_from(neighbours).unwrap_or(u32::MAX);
@@ -287,7 +292,7 @@ async fn share(name: &str, endpoint: &Endpoint, neighbours: usize, purposes: &[P
     let kept = u32::try_from(queues).unwrap_or(u32::MAX) * neighbours * (QUEUE_CONNECTIONS + 3);
     let pools = neighbours * others.max(1);
     let usable = (free * 3 / 4).saturating_sub(kept);
-    let share = (usable / pools).saturating_sub(1);
+    let share = (usable / pools).saturating_sub(1 + ANSWER_CONNECTIONS);
     if share < 2 {
         return Err(Error::Operator(format!(
             "databases.{name}: the server allows {free} connections, too few for {pools} pools; \
