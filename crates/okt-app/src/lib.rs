@@ -41,6 +41,7 @@ mod sources;
 mod upkeep;
 mod usage;
 
+use std::num::NonZero;
 use std::sync::Arc;
 
 use okt_ai::Ai;
@@ -74,6 +75,7 @@ pub use jobs::{JobScope, JobStats, KindStats};
 pub use moves::{LEFT_BEHIND_FOR, Moved};
 pub use okt_parse::{ImageKind, Kind as SourceKind};
 pub use okt_queue::Backlog;
+pub use okt_search::{Field as SearchField, Filter as SearchFilter, Years};
 pub use okt_store::concept_relations::RelationPlace;
 pub use okt_store::concepts::{ConceptPlace, SourcePlace, TimelinePlace};
 pub use okt_store::facts::Resting;
@@ -83,7 +85,9 @@ pub use registration::{NewAccount, Setup};
 pub use repositories::{RepositoryRequest, SeenRepository};
 pub use request::Origin;
 pub use roles::DomainPermissions;
-pub use search::{Ranks, SearchHit, SearchPlace, SearchRequest, SearchResults};
+pub use search::{
+    DEGRADED, FacetValue, Facets, Ranks, SearchAfter, SearchHit, SearchPlace, SearchRequest, SearchResults,
+};
 pub use settings::{SeenBudget, SeenSettings, SettingsChange, UsedPromptset};
 pub use source_providers::{FoundSource, FoundSources, ProviderInfo};
 pub use source_texts::{SeenSource, Sentence};
@@ -105,6 +109,8 @@ struct Inner {
     /// Embeds questions.
     ai: Ai,
     questions: QuestionVectors,
+    /// Turns to go through lists of words.
+    turns_to_rank: Arc<Semaphore>,
     auth: Auth,
     /// The way out, and who looks for sources there; `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Search)>,
@@ -142,6 +148,7 @@ impl App {
         };
         let ai = Ai::new(&config, &databases, web.as_ref().map(|(client, _)| client));
         let (documents, changes, watch) = (Semaphore::new(DOCUMENTS), Changes::default(), Watch::default());
+        let turns_to_rank = std::thread::available_parallelism().map_or(1, NonZero::get);
         let app = Self(Arc::new(Inner {
             config,
             databases,
@@ -149,6 +156,7 @@ impl App {
             vectors,
             ai,
             questions: QuestionVectors::default(),
+            turns_to_rank: Arc::new(Semaphore::new(turns_to_rank)),
             auth,
             web,
             documents,
@@ -187,6 +195,10 @@ impl App {
 
     fn questions(&self) -> &QuestionVectors {
         &self.0.questions
+    }
+
+    fn turns_to_rank(&self) -> &Arc<Semaphore> {
+        &self.0.turns_to_rank
     }
 
     fn web(&self) -> Option<&GuardedClient> {

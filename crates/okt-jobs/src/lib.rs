@@ -28,6 +28,7 @@ mod settle_sources;
 mod source_decomposition;
 pub mod spaces;
 mod sweep_concept_relations;
+mod sweep_search;
 mod tools;
 
 use std::time::Duration;
@@ -44,6 +45,7 @@ pub use parsing::{Ocr, Parser, ParserState};
 pub use retention::{Expired, delete_expired};
 pub use settle_sources::SettleSources;
 pub use sweep_concept_relations::SweepConceptRelations;
+pub use sweep_search::SweepSearch;
 pub use tools::Tools;
 
 /// Every kind of job, with what it does.
@@ -56,6 +58,7 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .system(refill_vectors::run)
         .system(settle_sources::run)
         .system(sweep_concept_relations::run)
+        .system(sweep_search::run)
         .repository(with(tools, cleanup_facts::run))
         .repository(with(tools, deduplicate_facts::run))
         .repository(with(tools, embed_concepts::run))
@@ -86,6 +89,7 @@ pub fn periodic(config: &Config) -> Result<Vec<Periodic>> {
         Periodic::new(&CleanupFiles {}, Duration::from_hours(24)),
         Periodic::new(&SettleSources {}, Duration::from_mins(1)),
         Periodic::new(&SweepConceptRelations {}, config.task.refresh_concept_relations_interval.duration()),
+        Periodic::new(&SweepSearch {}, Duration::from_mins(10)),
     ];
     all.into_iter().collect::<Result<_, _>>().map_err(Error::internal)
 }

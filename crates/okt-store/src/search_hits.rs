@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use chrono::NaiveDate;
-use okt_model::{ConceptId, Error, FactId, FoundBy, RepositoryId, SourceId};
+use okt_model::{ConceptId, Error, FactId, FoundBy, RepositoryId, SourceId, UnitKind};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -27,6 +27,7 @@ pub struct SourceHit {
     pub no: i64,
     pub title: Option<String>,
     pub url: String,
+    /// That its words were read in.
     pub language: Option<String>,
     pub kind: Option<String>,
     pub published_at: Option<NaiveDate>,
@@ -73,7 +74,7 @@ pub async fn get_facts(
     Ok(rows.collect())
 }
 
-/// For facts the one that each is a part of, or itself, and the fact that represents its group of similar facts.
+/// For facts that may be seen the one that each is a part of, or itself, and the fact that represents its group of similar facts.
 #[tracing::instrument(level = "debug", name = "db.search_hits.list_groups", skip_all)]
 pub async fn list_groups(
     conn: &mut PgConnection,
@@ -85,7 +86,8 @@ pub async fn list_groups(
              FROM unnest($2::bigint[]) AS n (no)
              JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = n.no
              JOIN okt_repository.facts f
-               ON f.repository_id = $1 AND f.no = CASE WHEN o.merged_into IS NULL THEN o.no ELSE o.merged_into END"#,
+               ON f.repository_id = $1 AND f.no = CASE WHEN o.merged_into IS NULL THEN o.no ELSE o.merged_into END
+            WHERE f.status IN ('new', 'stable')"#,
         repository.uuid(),
         numbers,
     );
@@ -123,17 +125,20 @@ pub async fn get_sources(
     numbers: &[i64],
 ) -> Result<HashMap<i64, SourceHit>> {
     let rows = sqlx::query!(
-        "SELECT id, no, title, url, language, kind, published_at FROM okt_repository.sources
-          WHERE repository_id = $1 AND no = ANY ($2)",
+        r#"SELECT s.id, s.no, s.title, s.url, u.language AS "read_in?", s.language, s.kind, s.published_at
+             FROM unnest($2::bigint[]) AS n (no)
+             JOIN okt_repository.sources s ON s.repository_id = $1 AND s.no = n.no
+             LEFT JOIN okt_repository.search_units u ON u.repository_id = $1 AND u.kind = $3 AND u.no = n.no"#,
         repository.uuid(),
         numbers,
+        UnitKind::Source.number(),
     );
     let rows = rows.fetch_all(conn).await?.into_iter().map(|row| SourceHit {
         id: row.id.into(),
         no: row.no,
         title: row.title,
         url: row.url,
-        language: row.language,
+        language: row.read_in.or(row.language),
         kind: row.kind,
         published_at: row.published_at,
     });
@@ -258,6 +263,22 @@ pub async fn list_linked(
         title: row.title,
     });
     Ok(rows.collect())
+}
+
+/// The names of concepts.
+#[tracing::instrument(level = "debug", name = "db.search_hits.name_concepts", skip_all)]
+pub async fn name_concepts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concepts: &[ConceptId],
+) -> Result<Vec<(ConceptId, String)>> {
+    let ids: Vec<Uuid> = concepts.iter().map(|id| id.uuid()).collect();
+    let rows = sqlx::query!(
+        "SELECT id, canonical_name FROM okt_repository.concepts WHERE repository_id = $1 AND id = ANY ($2)",
+        repository.uuid(),
+        &ids,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.id.into(), row.canonical_name)).collect())
 }
 
 /// The ids of facts by their numbers.
