@@ -55,7 +55,7 @@ use tokio::sync::Semaphore;
 
 use crate::health::Watch;
 use crate::seal::Seal;
-use crate::search::QuestionVectors;
+use crate::search::{QuestionVectors, Rerankings};
 
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
 pub use api_keys::KeyRequest;
@@ -105,6 +105,7 @@ struct Inner {
     /// Embeds questions.
     ai: Ai,
     questions: QuestionVectors,
+    rerankings: Rerankings,
     auth: Auth,
     /// The way out, and who looks for sources there; `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Search)>,
@@ -149,6 +150,7 @@ impl App {
             vectors,
             ai,
             questions: QuestionVectors::default(),
+            rerankings: Rerankings::default(),
             auth,
             web,
             documents,
@@ -187,6 +189,10 @@ impl App {
 
     fn questions(&self) -> &QuestionVectors {
         &self.0.questions
+    }
+
+    fn rerankings(&self) -> &Rerankings {
+        &self.0.rerankings
     }
 
     fn web(&self) -> Option<&GuardedClient> {

@@ -4,9 +4,11 @@
 //! source that it is from: a sentence seldom says what it is about. `deep` goes on from the best sources to those that share a
 //! name or a title with them.
 
+mod breaker;
 mod hits;
 mod hop;
 mod lexical;
+mod rerank;
 mod vectors;
 
 use std::collections::HashMap;
@@ -23,6 +25,7 @@ use okt_store::search_units;
 use uuid::Uuid;
 
 use self::lexical::Ranked;
+pub(crate) use self::rerank::Rerankings;
 use self::vectors::Nearest;
 pub(crate) use self::vectors::QuestionVectors;
 use crate::App;
@@ -81,6 +84,8 @@ pub struct SearchHit {
 pub struct Ranks {
     pub lexical: Option<(usize, f64)>,
     pub vector: Option<(usize, f64)>,
+    /// Where it was before a model looked at it, from 1, and what that gave it.
+    pub rerank: Option<(usize, f64)>,
 }
 
 pub struct SearchResults {
@@ -151,11 +156,12 @@ impl App {
         }
         candidates.sort_by(Candidate::order);
         self.one_of_each(scope, &mut candidates, request.grouped).await?;
+        let unranked = self.rerank(scope, &query, request, after, &mut candidates).await?;
         if let Some(after) = after {
             candidates.retain(|candidate| candidate.is_after(&after));
         }
         let hits = self.hits(scope, &query, candidates, limit).await?;
-        Ok(SearchResults { hits, mode, degraded })
+        Ok(SearchResults { hits, mode, degraded: degraded.or(unranked) })
     }
 
     /// The two rankings as one.
@@ -190,7 +196,8 @@ impl App {
             ranked.sources.get(id).or_else(|| nearest.and_then(|nearest| nearest.sources.get(id))).copied()
         };
         let candidates = fused.into_iter().filter_map(|(id, score)| {
-            let ranks = Ranks { lexical: lexical.get(&id).copied(), vector: vector.get(&id).copied() };
+            let ranks =
+                Ranks { lexical: lexical.get(&id).copied(), vector: vector.get(&id).copied(), rerank: None };
             let found_by =
                 [ranks.lexical.map(|_| FoundThrough::Lexical), ranks.vector.map(|_| FoundThrough::Vector)];
             Some(Candidate {

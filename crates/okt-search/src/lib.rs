@@ -19,6 +19,7 @@ mod metrics;
 mod postings;
 mod query;
 mod random;
+mod rerank;
 mod words;
 
 #[cfg(test)]
@@ -33,4 +34,5 @@ pub use language::language_of;
 pub use metrics::{Interval, hits_at, mean, ndcg_at, paired_interval, recall_at, reciprocal_rank};
 pub use postings::{Posting, TermPostings, block, decode, encode, merged, rank};
 pub use query::{Field, Filter, Phrase, Prefix, Query, Term};
+pub use rerank::reranked;
 pub use words::{Word, words};

@@ -1,5 +1,8 @@
 //! Searching a repository: what is found by its words, by its meaning and over concepts, and what is not.
 
+mod prefixes;
+mod rerank;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
