@@ -2,7 +2,8 @@
 //! is stored before it is used; its cost belongs to a subject (a source, a concept, a report, a question).
 //!
 //! Used by jobs and by use cases alike: it must not know HTTP, nor what a job is. To ask for something new, add an
-//! [`okt_model::Operation`], make a question in `okt-extract`, and call [`Asker::ask`] or [`Embedder::embed`].
+//! [`okt_model::Operation`], make a question in `okt-extract`, and call [`Asker::ask`], [`Embedder::embed`] or
+//! [`Reranker::rerank`].
 
 mod asker;
 mod budget;
@@ -11,6 +12,7 @@ mod dialogue;
 mod embedder;
 mod ledger;
 mod rate_limit;
+mod reranker;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -35,6 +37,7 @@ pub use budget::{BUDGET_RETRY, RepositoryBudget, SubjectBudget, waiting_for_budg
 pub use call::Ended;
 pub use dialogue::{Dialogue, Turn};
 pub use embedder::{Embedder, Vectors};
+pub use reranker::{Reranker, Scores};
 
 /// Calls run on threads of their own: those of jobs may be busy for longer than an answer should wait to be heard and stored.
 /// Never ended: connections that were made here are used elsewhere, too.

@@ -38,8 +38,8 @@ pub async fn search(
     let limit = usize::try_from(page.rows()).unwrap_or(usize::MAX);
     let found = api.app.search(&repository.0, &request, cursor.and_then(after), limit).await?;
     let rows: Vec<SearchRow> = found.hits.into_iter().map(|hit| SearchRow::new(hit, asked.explain)).collect();
-    let (search_mode, degraded_reason) = (found.mode.as_str(), found.degraded);
-    let place = |row: &SearchRow| (row.place, search_mode.to_owned(), degraded_reason.map(str::to_owned));
+    let (search_mode, degraded_reason) = (found.mode.as_str(), found.degraded.or(found.unranked));
+    let place = |row: &SearchRow| (row.place, search_mode.to_owned(), found.degraded.map(str::to_owned));
     let (headers, data, next_cursor) = page.page(rows, place)?.into_parts();
     let facets = found.facets.map(Into::into);
     Ok((headers, Json(SearchPage { data, next_cursor, search_mode, degraded_reason, facets })))

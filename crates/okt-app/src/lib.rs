@@ -56,7 +56,7 @@ use tokio::sync::Semaphore;
 
 use crate::health::Watch;
 use crate::seal::Seal;
-use crate::search::QuestionVectors;
+use crate::search::{QuestionVectors, Rerankings};
 
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
 pub use api_keys::KeyRequest;
@@ -111,6 +111,7 @@ struct Inner {
     questions: QuestionVectors,
     /// Turns to go through lists of words.
     turns_to_rank: Arc<Semaphore>,
+    rerankings: Rerankings,
     auth: Auth,
     /// The way out, and who looks for sources there; `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Search)>,
@@ -157,6 +158,7 @@ impl App {
             ai,
             questions: QuestionVectors::default(),
             turns_to_rank: Arc::new(Semaphore::new(turns_to_rank)),
+            rerankings: Rerankings::default(),
             auth,
             web,
             documents,
@@ -199,6 +201,10 @@ impl App {
 
     fn turns_to_rank(&self) -> &Arc<Semaphore> {
         &self.0.turns_to_rank
+    }
+
+    fn rerankings(&self) -> &Rerankings {
+        &self.0.rerankings
     }
 
     fn web(&self) -> Option<&GuardedClient> {

@@ -4,12 +4,14 @@
 //! source that it is from: a sentence seldom says what it is about. `deep` goes on from the best sources to those that share a
 //! name or a title with them.
 
+mod breaker;
 mod facets;
 mod filters;
 mod hits;
 mod hop;
 mod lexical;
 mod listed;
+mod rerank;
 mod vectors;
 
 use std::collections::{HashMap, HashSet};
@@ -28,6 +30,7 @@ use uuid::Uuid;
 pub use self::facets::{FacetValue, Facets};
 use self::filters::{Described, Filters, Narrow};
 use self::lexical::{Lists, Ranked};
+pub(crate) use self::rerank::Rerankings;
 use self::vectors::Nearest;
 pub(crate) use self::vectors::QuestionVectors;
 use crate::App;
@@ -102,6 +105,8 @@ pub struct SearchHit {
 pub struct Ranks {
     pub lexical: Option<(usize, f64)>,
     pub vector: Option<(usize, f64)>,
+    /// Where it was before a model looked at it, from 1, and what that gave it.
+    pub rerank: Option<(usize, f64)>,
 }
 
 pub struct SearchResults {
@@ -110,6 +115,8 @@ pub struct SearchResults {
     pub mode: SearchMode,
     /// Why not as it was asked to be.
     pub degraded: Option<&'static str>,
+    /// Why no model has looked at the first hits, where one should have.
+    pub unranked: Option<&'static str>,
     /// If they were asked for.
     pub facets: Option<Facets>,
 }
@@ -176,7 +183,7 @@ impl App {
             (mode, Some(_)) => mode,
         };
         if let Some(before) = after.filter(|before| (before.mode, before.degraded) != (mode, degraded)) {
-            return Ok(SearchResults { hits: Vec::new(), mode: before.mode, degraded, facets: None });
+            return Ok(SearchResults { hits: Vec::new(), mode: before.mode, degraded, unranked: None, facets: None });
         }
         let (ranked, concepts) = by_words?;
         let ranked = if mode == SearchMode::Vector { Ranked::default() } else { ranked };
@@ -201,12 +208,16 @@ impl App {
             let floor = i64::from(self.config().concepts.min_concept_fact_count);
             Facets::of(&candidates, &known, may_read, floor)
         });
+        tx.commit().await?;
+        let place = after.map(|after| after.place);
+        let unranked = self.rerank(scope, &query, request, place, &mut candidates).await?;
         if let Some(after) = after {
             candidates.retain(|candidate| candidate.is_after(&after.place));
         }
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         let hits = hits::read(&mut tx, repository, &query, &candidates, limit).await?;
         tx.commit().await?;
-        Ok(SearchResults { hits, mode, degraded, facets })
+        Ok(SearchResults { hits, mode, degraded, unranked, facets })
     }
 
     /// The two rankings as one.
@@ -241,7 +252,8 @@ impl App {
             ranked.sources.get(id).or_else(|| nearest.and_then(|nearest| nearest.sources.get(id))).copied()
         };
         let candidates = fused.into_iter().filter_map(|(id, score)| {
-            let ranks = Ranks { lexical: lexical.get(&id).copied(), vector: vector.get(&id).copied() };
+            let ranks =
+                Ranks { lexical: lexical.get(&id).copied(), vector: vector.get(&id).copied(), rerank: None };
             let found_by =
                 [ranks.lexical.map(|_| FoundThrough::Lexical), ranks.vector.map(|_| FoundThrough::Vector)];
             Some(Candidate {

@@ -11,6 +11,8 @@ use okt_search::language_of;
 use okt_store::Tx;
 use okt_store::search_units::{self, Indexable, NewUnit};
 
+use crate::Tools;
+
 /// Texts in one transaction, which keeps others from writing lists of the repository.
 const BATCH: usize = 200;
 /// Texts that are looked at in one transaction when some may have to go.
@@ -22,7 +24,11 @@ const PASSAGE: usize = 120;
 /// A source has no more passages than this; those of a long one are longer.
 const MOST_PASSAGES: usize = 256;
 
-pub(crate) async fn run(payload: IndexSource, ctx: JobContext) -> Result<Finished, JobError> {
+pub(crate) async fn run(
+    payload: IndexSource,
+    ctx: JobContext,
+    tools: Tools,
+) -> Result<Finished, JobError> {
     // Of two for one source the earlier one may have read what the later one replaces.
     ctx.one_at_a_time().await?;
     let repository = ctx.repository();
@@ -39,6 +45,7 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext) -> Result<Finishe
         (None, Some(no)) => (no, None, Vec::new()),
         (None, None) => return ctx.begin().await?.commit(None).await,
     };
+    let _turn = tools.list_turns().take(repository).await;
     let mut changed = 0;
     for batch in units.chunks(BATCH) {
         let mut tx = held(&ctx).await?;
@@ -51,11 +58,12 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext) -> Result<Finishe
     loop {
         let mut tx = held(&ctx).await?;
         let mut gone = search_units::list_of_source(&mut tx, repository, no, after, PAGE).await?;
+        let is_last = i64::try_from(gone.len()).map_err(Error::internal)? < PAGE;
         after = gone.last().copied();
         gone.retain(|unit| !wanted.contains(unit));
         removed += search_units::give_up(&mut tx, repository, no, &gone).await?;
         tx.commit().await?;
-        if after.is_none() {
+        if is_last {
             break;
         }
     }
@@ -63,8 +71,8 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext) -> Result<Finishe
     ctx.begin().await?.commit(Some(output)).await
 }
 
-/// A transaction that holds the lists of the repository. Many sources come at once, and whoever waits in the database would give
-/// up after a while; so the job waits.
+/// A transaction that holds the lists of the repository. Another process may: whoever waited in the database would give up after
+/// a while, so the job comes back.
 async fn held(ctx: &JobContext) -> Result<Tx, JobError> {
     let mut tx = ctx.checkpoint().await?;
     if search_units::try_hold(&mut tx, ctx.repository()).await? {

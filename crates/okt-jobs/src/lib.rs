@@ -16,6 +16,7 @@ mod embed_concepts;
 mod embed_facts;
 mod extract_concepts;
 mod index_source;
+mod list_turns;
 mod migrate_context;
 mod parsing;
 pub mod recheck;
@@ -64,7 +65,7 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .repository(with(tools, embed_concepts::run))
         .repository(with(tools, embed_facts::run))
         .repository(with(tools, extract_concepts::run))
-        .repository(index_source::run)
+        .repository(with(tools, index_source::run))
         .repository(migrate_context::run)
         .repository(with(tools, refine_concepts::run))
         .repository(refresh_concept_relations::run)

@@ -19,6 +19,8 @@ words! {
         ConceptRefinement = "concept_refinement",
         /// What somebody looks for.
         QuestionEmbedding = "question_embedding",
+        /// How well texts answer what somebody looks for.
+        QuestionReranking = "question_reranking",
     }
 }
 

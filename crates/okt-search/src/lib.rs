@@ -20,6 +20,7 @@ mod postings;
 mod query;
 mod random;
 mod rank;
+mod rerank;
 mod words;
 
 #[cfg(test)]
@@ -35,4 +36,5 @@ pub use metrics::{Interval, hits_at, mean, ndcg_at, paired_interval, recall_at, 
 pub use postings::{Posting, block, decode, encode, first_of};
 pub use query::{Field, Filter, Phrase, Prefix, Query, Term, Years};
 pub use rank::{KeptList, TermLists, all_of, rank};
+pub use rerank::reranked;
 pub use words::{WORDS_VERSION, Word, words};

@@ -163,6 +163,21 @@ pub struct ExplainView {
     /// By vectors; null if that did not find it.
     #[schema(required)]
     pub vector: Option<ChannelView>,
+    /// By the reranking model (`search.rerank`); null if it did not look at the row, or said nothing of it.
+    #[schema(required)]
+    pub rerank: Option<RerankView>,
+}
+
+/// What the reranking model made of a row.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SearchRerank)]
+pub struct RerankView {
+    /// Where the row was before, from 1.
+    #[schema(example = 12)]
+    pub rank_before: usize,
+    /// As the model gave it; larger is better.
+    #[schema(example = 0.98)]
+    pub score: f64,
 }
 
 /// Where one channel placed a row.
@@ -187,8 +202,8 @@ pub struct SearchPage {
     /// How the question was answered: `lexical`, `vector`, `hybrid` or `deep`.
     #[schema(value_type = schema::SearchMode)]
     pub search_mode: &'static str,
-    /// Why vectors were not used although they were wanted: `no_vectors`, `vectors_away`, `hybrid_off`, `no_words` or `budget`;
-    /// null if they were, or were not wanted.
+    /// Why vectors were not used although they were wanted: `no_vectors`, `vectors_away`, `hybrid_off`, `no_words` or `budget`; or
+    /// why the reranking model was not: `rerank_unavailable` or `rerank_budget`. Null if all was used that was wanted.
     #[schema(required, example = "no_vectors")]
     pub degraded_reason: Option<&'static str>,
     /// With `facets=true`: what the candidates have.
@@ -296,6 +311,7 @@ impl SearchRow {
 impl From<Ranks> for ExplainView {
     fn from(ranks: Ranks) -> Self {
         let channel = |rank: Option<(usize, f64)>| rank.map(|(rank, score)| ChannelView { rank, score });
-        Self { lexical: channel(ranks.lexical), vector: channel(ranks.vector) }
+        let rerank = ranks.rerank.map(|(rank_before, score)| RerankView { rank_before, score });
+        Self { lexical: channel(ranks.lexical), vector: channel(ranks.vector), rerank }
     }
 }

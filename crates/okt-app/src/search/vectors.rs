@@ -1,7 +1,7 @@
 //! Facts by their vectors.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use moka::sync::Cache;
@@ -13,6 +13,7 @@ use okt_vectors::{Near, Point, Tenant, cosine};
 use uuid::Uuid;
 
 use super::Id;
+use super::breaker::Breaker;
 use super::filters::Narrow;
 use super::lexical::Ranked;
 use crate::App;
@@ -36,44 +37,6 @@ pub(crate) struct QuestionVectors {
 impl Default for QuestionVectors {
     fn default() -> Self {
         Self { known: Cache::new(2_000), model: Breaker::default(), stores: Cache::new(1_000) }
-    }
-}
-
-/// Spares questions the wait for what has failed often just before.
-#[derive(Default)]
-struct Breaker(Mutex<Failures>);
-
-#[derive(Default)]
-struct Failures {
-    count: u32,
-    first: Option<Instant>,
-    closed_until: Option<Instant>,
-}
-
-impl Breaker {
-    const MOST: u32 = 5;
-    const WITHIN: Duration = Duration::from_secs(10);
-    const PAUSE: Duration = Duration::from_secs(5);
-
-    fn lets_through(&self, now: Instant) -> bool {
-        let failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        failures.closed_until.is_none_or(|until| now >= until)
-    }
-
-    fn succeeded(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Failures::default();
-    }
-
-    fn failed(&self, now: Instant) {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.first.is_none_or(|first| now.duration_since(first) > Self::WITHIN) {
-            (failures.count, failures.first) = (0, Some(now));
-        }
-        failures.count += 1;
-        // One that was let through after a pause tells enough.
-        if failures.count >= Self::MOST || failures.closed_until.is_some() {
-            failures.closed_until = Some(now + Self::PAUSE);
-        }
     }
 }
 
@@ -269,37 +232,4 @@ fn compared(points: &[Point], question: &[f32], least: f32) -> Vec<Near> {
     let mut near: Vec<Near> = near.filter(|near| near.cosine >= least).collect();
     near.sort_by(|one, other| other.cosine.total_cmp(&one.cosine).then(one.id.cmp(&other.id)));
     near
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_has_failed_often_is_not_asked_for_a_while() {
-        let (breaker, start) = (Breaker::default(), Instant::now());
-        let at = |seconds: u64| start + Duration::from_secs(seconds);
-        for second in 0..4 {
-            breaker.failed(at(second));
-        }
-        assert!(breaker.lets_through(at(4)));
-        breaker.failed(at(4));
-        assert!(!breaker.lets_through(at(5)) && !breaker.lets_through(at(8)));
-        assert!(breaker.lets_through(at(9)), "somebody tries again");
-        breaker.failed(at(9));
-        assert!(!breaker.lets_through(at(10)), "one failure after a pause is enough");
-        breaker.succeeded();
-        assert!(breaker.lets_through(at(10)));
-        breaker.failed(at(11));
-        assert!(breaker.lets_through(at(12)));
-    }
-
-    #[test]
-    fn failures_long_ago_do_not_count() {
-        let (breaker, start) = (Breaker::default(), Instant::now());
-        for second in [0, 11, 22, 33, 44, 55] {
-            breaker.failed(start + Duration::from_secs(second));
-            assert!(breaker.lets_through(start + Duration::from_secs(second)));
-        }
-    }
 }

@@ -3,6 +3,8 @@
 mod filters;
 mod fuzz;
 mod pages;
+mod prefixes;
+mod rerank;
 mod upkeep;
 
 use std::collections::BTreeSet;

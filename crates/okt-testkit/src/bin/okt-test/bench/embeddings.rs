@@ -90,6 +90,9 @@ pub async fn run(arguments: &[String]) -> anyhow::Result<()> {
             provider: AiProvider::Local,
             input_cost_per_1m: 0.0,
             output_cost_per_1m: 0.0,
+            search_cost_per_1k: 0.0,
+            query_prefix: String::new(),
+            passage_prefix: String::new(),
             rate_limit_rpm: 0,
             max_in_flight: 0,
         });
