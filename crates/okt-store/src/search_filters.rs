@@ -110,7 +110,9 @@ pub async fn list_sources(
                                           WHERE m.repository_id = $1
                                             AND m.merged_into = CASE WHEN o.merged_into IS NULL THEN o.no ELSE o.merged_into END
                                           LIMIT 100)) AS m (no)
-                                  JOIN okt_repository.fact_sources s ON s.repository_id = $1 AND s.fact_no = m.no
+                                 CROSS JOIN LATERAL (SELECT a.source_no FROM okt_repository.fact_sources a
+                                                      WHERE a.repository_id = $1 AND a.fact_no = m.no
+                                                      ORDER BY a.source_no LIMIT 20) AS s
                                  ORDER BY 1 LIMIT 20) AS l"#,
         repository.uuid(),
         facts,

@@ -57,7 +57,9 @@ pub async fn get_facts(
                           FROM (SELECT f.no UNION ALL
                                 (SELECT m.no FROM okt_repository.facts m
                                   WHERE m.repository_id = $1 AND m.merged_into = f.no LIMIT 100)) AS m (no)
-                          JOIN okt_repository.fact_sources l ON l.repository_id = $1 AND l.fact_no = m.no
+                         CROSS JOIN LATERAL (SELECT s.source_no FROM okt_repository.fact_sources s
+                                              WHERE s.repository_id = $1 AND s.fact_no = m.no
+                                              ORDER BY s.source_no LIMIT 20) AS l
                          ORDER BY 1 LIMIT 20) AS "sources!"
              FROM unnest($2::bigint[]) AS n (no)
              JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = n.no
@@ -109,7 +111,9 @@ pub async fn number_facts(
                                   FROM (SELECT f.no UNION ALL
                                         (SELECT m.no FROM okt_repository.facts m
                                           WHERE m.repository_id = $1 AND m.merged_into = f.no LIMIT 100)) AS m (no)
-                                  JOIN okt_repository.fact_sources s ON s.repository_id = $1 AND s.fact_no = m.no) AS l
+                                 CROSS JOIN LATERAL (SELECT o.source_no FROM okt_repository.fact_sources o
+                                                      WHERE o.repository_id = $1 AND o.fact_no = m.no
+                                                      ORDER BY o.source_no LIMIT 1) AS s) AS l
             WHERE l.source_no IS NOT NULL AND f.status IN ('new', 'stable')"#,
         repository.uuid(),
         ids,
@@ -194,8 +198,9 @@ pub async fn list_links(
                                      ORDER BY o.fact_no LIMIT 1000) AS s
                  JOIN okt_repository.facts f
                    ON f.repository_id = $1 AND f.no = s.fact_no AND f.status IN ('new', 'stable', 'duplicate')
-                 JOIN okt_repository.fact_concepts l ON l.repository_id = $1 AND l.fact_no = s.fact_no
-                WHERE l.found_by <> $4
+                CROSS JOIN LATERAL (SELECT o.concept_no, o.fact_no, o.found_by FROM okt_repository.fact_concepts o
+                                     WHERE o.repository_id = $1 AND o.fact_no = s.fact_no AND o.found_by <> $4
+                                     ORDER BY o.concept_no LIMIT 100) AS l
                 GROUP BY s.source_no, l.concept_no),
            led AS (
                SELECT l.source_no, l.fact_no, l.title, c.id, c.merged_into
@@ -248,7 +253,9 @@ pub async fn list_linked(
                                  ORDER BY o.fact_no LIMIT $3) AS l
              JOIN okt_repository.facts f
                ON f.repository_id = $1 AND f.no = l.fact_no AND f.status IN ('new', 'stable', 'duplicate')
-             JOIN okt_repository.fact_sources s ON s.repository_id = $1 AND s.fact_no = l.fact_no
+            CROSS JOIN LATERAL (SELECT o.source_no FROM okt_repository.fact_sources o
+                                 WHERE o.repository_id = $1 AND o.fact_no = l.fact_no
+                                 ORDER BY o.source_no LIMIT 100) AS s
             GROUP BY m.root, s.source_no ORDER BY 1, 2"#,
         repository.uuid(),
         &ids,
