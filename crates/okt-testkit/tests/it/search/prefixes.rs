@@ -1,5 +1,6 @@
 //! Embedding models that tell questions from texts by what stands before them.
 
+use okt_config::Config;
 use okt_jobs::spaces;
 use okt_model::EXTRACTIVE_MODEL;
 use okt_store::{Databases, Purpose};
@@ -37,13 +38,14 @@ async fn questions_and_facts_have_prefixes_of_their_own_and_another_for_facts_ma
     let databases = Databases::open(&config, &[Purpose::Worker]).await.unwrap();
     let mut changed = config.clone();
     changed.providers.ai.models[0].query_prefix = "question: ".to_owned();
-    let reembed = async |config| {
+    let reembed = async |config: &Config| {
         let tools = tools(config, &databases).await;
         spaces::reembed(&databases, &tools, |_, _| ()).await.unwrap().changed
     };
     assert!(!reembed(&changed).await, "the vectors of facts are the same");
     changed.providers.ai.models[0].passage_prefix = "text: ".to_owned();
-    // As long as the old ones are searched, new ones are made like them.
+    // As long as the old ones are searched, new ones are made like them, whatever the settings say.
+    app.work_as(&changed).await;
     let other = add(&app, "two", "Tides", "The tides are highest in the Bay of Fundy.").await;
     settled(&app, std::slice::from_ref(&other)).await;
     assert!(reembed(&changed).await);

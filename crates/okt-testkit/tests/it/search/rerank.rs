@@ -49,7 +49,7 @@ async fn start(catalogue: &str) -> TestApp {
 }
 
 /// The numbers of rows, in their order.
-fn numbers(found: &Value) -> Vec<usize> {
+fn numbers(found: &Value) -> Vec<u32> {
     let number = |row: &Value| row["text"].as_str().unwrap()["Keeper ".len()..][..1].parse().unwrap();
     rows(found).iter().map(number).collect()
 }
@@ -71,7 +71,7 @@ async fn the_first_hits_are_in_the_order_of_the_model_on_every_page_and_paid_onc
     looked_at.sort_unstable();
     assert_eq!(looked_at, [1, 2, 3, 4, 5, 6], "{whole:#}");
     for (row, number) in first.iter().zip(numbers(&whole)) {
-        assert_eq!(row["explain"]["rerank"]["score"], json!(number as f64), "{row:#}");
+        assert_eq!(row["explain"]["rerank"]["score"], json!(f64::from(number)), "{row:#}");
         assert_eq!(
             (&row["found_by"], &row["explain"]["lexical"]["rank"]),
             (&json!(["lexical"]), &json!(before(row)))
