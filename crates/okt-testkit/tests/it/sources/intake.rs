@@ -136,7 +136,7 @@ async fn a_list_shows_what_is_asked_for_in_pages() {
     assert_eq!(ids("?status=processed&kind=html").await, [&*apples]);
     eventually(Duration::from_mins(1), "its words are listed", async || {
         let found = ids("?q=APPLE").await;
-        if found == [&*apples] { Ok(()) } else { Err(found) }
+        if found == [&*apples] { Ok(()) } else { Err(format!("{found:?}")) }
     })
     .await;
     assert_eq!(ids("?q=%2Fb").await, [&*short], "a part of the address of what has no text");
