@@ -35,7 +35,7 @@ async fn questions_and_facts_have_prefixes_of_their_own_and_another_for_facts_ma
     assert_eq!(asked, [format!("passage: {fact}"), "query: what causes tides".to_owned()]);
 
     let config = app.service.api.app.config().clone();
-    let databases = Databases::open(&config, &[Purpose::Worker]).await.unwrap();
+    let databases = Databases::open(&config, &[Purpose::Worker]).await.unwrap().remove(0);
     let mut changed = config.clone();
     changed.providers.ai.models[0].query_prefix = "question: ".to_owned();
     let reembed = async |config: &Config| {
