@@ -102,7 +102,7 @@ async fn what_is_named_is_found_among_many() {
         let text: String = (0..600).map(|at| format!("Honey honey honey keeper {number} has jar {at}. ")).collect();
         ids.push(add(&app, &format!("m{number}"), "Honey honey", &text).await);
     }
-    let poor = add(&app, "poor", "Notes", "Somebody spoke for a long time of nothing much, and then of honey.").await;
+    let poor = add(&app, "poor", "Notes", "The museum of Bergen has shown one small jar of honey since 1902.").await;
     ids.push(poor.clone());
     settled(&app, &ids).await;
     let whole = search(&app, "honey honey", "&types=facts&mode=lexical&limit=200").await;

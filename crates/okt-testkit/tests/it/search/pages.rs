@@ -10,7 +10,7 @@ const BACK: &str = "ALTER TABLE okt_vectors.points_away RENAME TO points";
 
 async fn page(app: &TestApp, cursor: Option<&str>) -> Value {
     let cursor = cursor.map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
-    search(app, "honey bees", &format!("&types=facts&limit=3{cursor}")).await
+    search(app, "honey bees", &format!("&types=facts&limit=1{cursor}")).await
 }
 
 /// All pages that follow one.
@@ -43,7 +43,7 @@ async fn pages_are_of_one_answer_while_vectors_go_and_come_back() {
     let first = page(&app, None).await;
     assert_eq!(said(&first), (&json!("hybrid"), &Value::Null), "{first:#}");
     let whole = follow(&app, first.clone()).await;
-    assert!(whole.len() > 6, "{whole:?}");
+    assert!(whole.len() > 2, "{whole:?}");
     let next = first["next_cursor"].as_str().unwrap();
 
     app.sql(AWAY).await;

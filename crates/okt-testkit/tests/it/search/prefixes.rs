@@ -46,7 +46,7 @@ async fn questions_and_facts_have_prefixes_of_their_own_and_another_for_facts_ma
     changed.providers.ai.models[0].passage_prefix = "text: ".to_owned();
     // As long as the old ones are searched, new ones are made like them, whatever the settings say.
     app.work_as(&changed).await;
-    let other = add(&app, "two", "Tides", "The tides are highest in the Bay of Fundy.").await;
+    let other = add(&app, "two", "Tides", "Bergen has the highest tides of Norway.").await;
     settled(&app, std::slice::from_ref(&other)).await;
     assert!(reembed(&changed).await);
     let asked = app.models.stats().asked;
@@ -54,9 +54,9 @@ async fn questions_and_facts_have_prefixes_of_their_own_and_another_for_facts_ma
     assert_eq!(
         made,
         [
-            "passage: The tides are highest in the Bay of Fundy.",
+            "passage: Bergen has the highest tides of Norway.",
             "text: The Moon causes the tides of the sea.",
-            "text: The tides are highest in the Bay of Fundy."
+            "text: Bergen has the highest tides of Norway."
         ]
     );
     assert!(!reembed(&changed).await, "once is enough");
