@@ -100,7 +100,7 @@ impl<'a> Asker<'a> {
         let call = Call::new(&self.ai, self.billing.clone(), model, operation, question, budgets);
         let (reply, replied) = oneshot::channel();
         let (ended, told) = oneshot::channel();
-        let storing = Ai::spawn(call.run(chat, reply, told));
+        let storing = tokio::spawn(call.run(chat, reply, told));
         let reply = replied.await.map_err(Error::internal)??;
         let (tokens_in, tokens_out) = (reply.usage.tokens_in, reply.usage.tokens_out);
         (self.on_cost)(Cost { tokens_in, tokens_out, usd: model.price(reply.usage) });

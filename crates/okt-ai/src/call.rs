@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use okt_extract::Question;
 use okt_model::{CallId, CallOutcome, ContentHash, Error, ModelCall, Money, Operation, Result, Waiting};
@@ -10,7 +9,7 @@ use okt_providers::ai::{AiError, Chat, End, Model, Part, Reply, Usage};
 use okt_store::ai_calls::{self, BudgetReservation};
 use okt_store::model_answers::ModelAnswer;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use crate::budget::{
     BUDGET_BUSY, BUDGET_PATIENCE, BUDGET_POLL, BUDGET_RETRY, Headroom, RepositoryBudget, SubjectBudget,
@@ -22,8 +21,6 @@ use crate::{Ai, Billing, Unanswered, most_tokens, rate_limit};
 const OVERHEAD_TOKENS: u64 = 1_000;
 /// What no picture takes more than, whoever looks at it.
 const IMAGE_TOKENS: u64 = 50_000;
-/// For so long an answer waits to be read before it is stored as it came.
-const READING: Duration = Duration::from_millis(20);
 
 /// What came of a call, as whoever read the answer says.
 pub struct Ended {
@@ -71,12 +68,12 @@ impl Call {
     }
 
     /// Asks, hands over the reply, waits for its outcome, and stores both. If the caller is gone, the answer is stored for the
-    /// next caller that asks the same. If it takes its time, the answer is stored before the outcome.
+    /// next caller that asks the same.
     pub(crate) async fn run(
         self,
         chat: Chat,
         reply: oneshot::Sender<Result<Reply, Unanswered>>,
-        mut told: oneshot::Receiver<Ended>,
+        told: oneshot::Receiver<Ended>,
     ) -> Result<()> {
         let (characters, most) = self.most(&chat);
         let turn = || self.before_request(most, &reply);
@@ -102,25 +99,17 @@ impl Call {
         answered.text.retain(|character| character != '\0');
         let kept = answered.clone();
         drop(reply.send(Ok(answered)));
-        let mut call = self.entry(&kept, CallOutcome::Unread, characters);
-        let whole = Some(kept.text).filter(|_| kept.end == End::Stop);
-        let Billing { repository, database, .. } = &self.billing;
-        let (mut ended, mut stored) = (timeout(READING, &mut told).await.ok(), None);
-        if ended.is_none() {
-            if let Some(answer) = whole.clone() {
-                let early = ModelAnswer { key: self.key, answer: answer.clone(), call: call.clone() };
-                stored = self.ai.ledger().keep(database, *repository, early).await.ok().map(|()| answer);
-            }
-            ended = Some(told.await);
-        }
-        let unread = || Ended { outcome: CallOutcome::Unread, keep: whole };
-        let Ended { outcome, keep } = ended.and_then(Result::ok).unwrap_or_else(unread);
-        call.outcome = outcome;
-        let written = match keep.filter(|answer| stored.as_ref() != Some(answer)) {
+        let Ended { outcome, keep } = told.await.unwrap_or_else(|_| Ended {
+            outcome: CallOutcome::Unread,
+            keep: (kept.end == End::Stop).then(|| kept.text.clone()),
+        });
+        let call = self.entry(&kept, outcome, characters);
+        let written = match keep {
             Some(answer) => Entry::Answer(ModelAnswer { key: self.key, answer, call }),
             None => Entry::Call(call),
         };
-        self.ai.ledger().write(database, *repository, written).await
+        let Billing { repository, database, .. } = &self.billing;
+        self.ai.ledger().write(self.ai.databases(), database, *repository, written).await
     }
 
     /// Before every request: is anybody still waiting, is there money, is it our turn?

@@ -78,7 +78,7 @@ impl Embedder {
             text.insert_str(0, &self.prefix);
         }
         let embedder = self.clone();
-        Ai::spawn(async move { embedder.embed_here(&texts).await }).await.map_err(Error::internal)?
+        tokio::spawn(async move { embedder.embed_here(&texts).await }).await.map_err(Error::internal)?
     }
 
     async fn embed_here(&self, texts: &[String]) -> Result<Vectors, Unanswered> {
@@ -174,7 +174,7 @@ impl Embedder {
             characters: u64::try_from(characters).unwrap_or(u64::MAX),
         };
         let ledger = self.ai.ledger();
-        ledger.write(database, *repository, Entry::Call(call)).await?;
+        ledger.write(self.ai.databases(), database, *repository, Entry::Call(call)).await?;
         Ok(Cost { tokens_in: usage.tokens_in, tokens_out: usage.tokens_out, usd })
     }
 }

@@ -32,11 +32,8 @@ pub(crate) enum Entry {
 }
 
 /// One for a process. Cheap to clone.
-#[derive(Clone)]
-pub(crate) struct Ledger {
-    databases: Databases,
-    batches: Arc<Mutex<HashMap<Target, Arc<Batch>>>>,
-}
+#[derive(Clone, Default)]
+pub(crate) struct Ledger(Arc<Mutex<HashMap<Target, Arc<Batch>>>>);
 
 /// Where something is written.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -74,38 +71,31 @@ impl Batch {
 type Ended = Result<(), Arc<Error>>;
 
 impl Ledger {
-    pub(crate) fn new(databases: Databases) -> Self {
-        Self { databases, batches: Arc::default() }
-    }
-
     /// Comes back when it is written down. For a task of its own: whoever writes has the entries of others with it.
-    pub(crate) async fn write(&self, database: &str, repository: RepositoryId, written: Entry) -> Result<()> {
-        let (call, answer) = match written {
-            Entry::Answer(answer) => (answer.call.clone(), Some(answer)),
-            Entry::Call(call) => (call, None),
+    pub(crate) async fn write(
+        &self,
+        databases: &Databases,
+        database: &str,
+        repository: RepositoryId,
+        written: Entry,
+    ) -> Result<()> {
+        let call = match &written {
+            Entry::Answer(answer) => answer.call.clone(),
+            Entry::Call(call) => call.clone(),
         };
         meter(&call);
-        let stored = match answer {
-            Some(answer) => self.keep(database, repository, answer).await,
-            None => Ok(()),
+        let stored = if let Entry::Answer(_) = written {
+            let answers = Target::Answers { database: database.to_owned(), repository };
+            self.write_to(databases, answers, written).await
+        } else {
+            Ok(())
         };
         // Also where the answer is lost: it was paid for.
-        self.write_to(Target::Calls, Entry::Call(call)).await?;
+        self.write_to(databases, Target::Calls, Entry::Call(call)).await?;
         stored
     }
 
-    /// Stores an answer alone, before it is known what its call is written down as.
-    pub(crate) async fn keep(
-        &self,
-        database: &str,
-        repository: RepositoryId,
-        answer: ModelAnswer,
-    ) -> Result<()> {
-        let answers = Target::Answers { database: database.to_owned(), repository };
-        self.write_to(answers, Entry::Answer(answer)).await
-    }
-
-    async fn write_to(&self, target: Target, entry: Entry) -> Result<()> {
+    async fn write_to(&self, databases: &Databases, target: Target, entry: Entry) -> Result<()> {
         let batch = self.batch_of(&target);
         let (done, mut heard) = oneshot::channel();
         batch.waiting().push((entry, done));
@@ -118,7 +108,7 @@ impl Ledger {
                     sleep_until(next).await;
                 }
                 *next = Some(Instant::now() + PACE);
-                batch.write(&self.databases, &target).await;
+                batch.write(databases, &target).await;
                 heard.await
             }
         };
@@ -132,7 +122,7 @@ impl Ledger {
     }
 
     fn batch_of(&self, target: &Target) -> Arc<Batch> {
-        let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if batches.len() > IDLE_BATCHES {
             batches.retain(|_, batch| Arc::strong_count(batch) > 1);
         }
@@ -210,7 +200,6 @@ async fn put_once(databases: &Databases, target: &Target, entries: &[&Entry]) ->
     match target {
         Target::Answers { database, repository } => {
             let mut tx = databases.begin(database, *repository).await?;
-            tx.notify_nobody();
             model_answers::insert(&mut tx, *repository, &answers).await?;
             Ok(tx.commit().await?)
         }

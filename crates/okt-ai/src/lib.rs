@@ -15,7 +15,7 @@ mod rate_limit;
 mod reranker;
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use okt_config::Config;
@@ -27,8 +27,6 @@ use okt_providers::GuardedClient;
 use okt_providers::ai::{AiError, Model, Models};
 use okt_store::model_answers::{self, ModelAnswer};
 use okt_store::{Databases, embedding_spaces};
-use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinHandle;
 
 use crate::ledger::Ledger;
 
@@ -38,13 +36,6 @@ pub use call::Ended;
 pub use dialogue::{Dialogue, Turn};
 pub use embedder::{Embedder, Vectors};
 pub use reranker::{Reranker, Scores};
-
-/// Calls run on threads of their own: those of jobs may be busy for longer than an answer should wait to be heard and stored.
-/// Never ended: connections that were made here are used elsewhere, too.
-static CALLS: LazyLock<Runtime> = LazyLock::new(|| {
-    let threads = Builder::new_multi_thread().worker_threads(2).thread_name("okt-calls").enable_all().build();
-    threads.expect("two threads can be started")
-});
 
 /// The models of an installation and the accounts of what they cost. One for a process; cheap to clone.
 #[derive(Clone)]
@@ -69,7 +60,7 @@ impl Ai {
         let attempt = retry.per_call_timeout.duration().saturating_add(retry.max_delay.duration());
         Self(Arc::new(Inner {
             databases: databases.clone(),
-            ledger: Ledger::new(databases.for_answers()),
+            ledger: Ledger::default(),
             models: client.map_or_else(Models::own, |client| Models::new(config, client)),
             online: client.is_some(),
             limits: config.spending_limits(),
@@ -116,11 +107,6 @@ impl Ai {
 
     fn databases(&self) -> &Databases {
         &self.0.databases
-    }
-
-    /// Begins a call. It goes on when its caller has stopped waiting for it.
-    fn spawn<T: Send + 'static>(call: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
-        CALLS.spawn(call)
     }
 
     fn ledger(&self) -> &Ledger {

@@ -69,8 +69,7 @@ pub fn main(
     args: &ServeArgs,
     service: impl FnOnce(&Api) -> anyhow::Result<Served>,
 ) -> anyhow::Result<ExitCode> {
-    // One for everything: serving, relaying, looking after jobs. Only jobs themselves have another, in `Worker::start`,
-    // and calls to models, in `okt_ai`.
+    // One for everything: serving, relaying, looking after jobs. Only jobs themselves have another, in `Worker::start`.
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
     let telemetry = Telemetry::start(&loaded.config)?;
     let ended = runtime.block_on(run(loaded, args.role, service, &telemetry));

@@ -195,11 +195,6 @@ impl Tx {
         self.conn.delicate = true;
     }
 
-    /// Nobody is notified after all: nothing was written that anybody listens for.
-    pub fn notify_nobody(&mut self) {
-        self.notifies = None;
-    }
-
     /// An error where a statement of the transaction has failed, whatever became of that error: PostgreSQL answers such a
     /// COMMIT by a rollback and calls it a success. The empty statement before it, in the same round trip, does fail.
     pub async fn commit(mut self) -> Result<()> {

@@ -49,8 +49,6 @@ impl Purpose {
 pub struct Databases {
     purpose: Purpose,
     pools: Arc<BTreeMap<String, Slot>>,
-    /// A few connections beside those of the pools, for what models answered.
-    answers: Arc<BTreeMap<String, Slot>>,
     system: Arc<str>,
     tasks: Arc<str>,
     /// The databases that repositories may be in, one name per endpoint.
@@ -64,14 +62,6 @@ pub struct Databases {
 
 /// The pool of a database, once the database has answered and is up to date.
 pub(crate) type Slot = Arc<OnceLock<Pool>>;
-
-/// What there is of a database for one purpose.
-#[derive(Clone, Default)]
-pub(crate) struct Slots {
-    pub(crate) pool: Slot,
-    pub(crate) probe: Slot,
-    pub(crate) answers: Slot,
-}
 
 /// What a server is, and what its database lacks.
 #[derive(Debug)]
@@ -167,20 +157,19 @@ impl Databases {
         opening::open(config, purposes, true).await
     }
 
-    /// With the pools that are there already or will be, by the first name of their endpoint.
+    /// With the pools and the probes that are there already or will be, by the first name of their endpoint.
     pub(crate) fn new(
         config: &Config,
         purpose: Purpose,
         endpoints: &BTreeMap<String, Endpoint>,
-        slots: &BTreeMap<String, Slots>,
+        slots: &BTreeMap<String, (Slot, Slot)>,
         retries: Arc<Retries>,
     ) -> Self {
-        let (mut pools, mut answers, mut probes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut pools, mut probes) = (BTreeMap::new(), BTreeMap::new());
         for (name, endpoint) in endpoints {
-            let slots = &slots[name];
-            probes.insert(name.clone(), (Arc::clone(&slots.probe), endpoint.is_required(config)));
-            pools.extend(endpoint.names.iter().map(|alias| (alias.clone(), Arc::clone(&slots.pool))));
-            answers.extend(endpoint.names.iter().map(|alias| (alias.clone(), Arc::clone(&slots.answers))));
+            let (pool, probe) = &slots[name];
+            probes.insert(name.clone(), (Arc::clone(probe), endpoint.is_required(config)));
+            pools.extend(endpoint.names.iter().map(|alias| (alias.clone(), Arc::clone(pool))));
         }
         let holds = |endpoint: &&Endpoint| endpoint.schemas.contains(&Schema::Repository);
         let shards =
@@ -193,19 +182,12 @@ impl Databases {
         });
         let aliases = Arc::new(aliases.collect());
         let (system, tasks) = (config.system_database().into(), config.task.database.as_str().into());
-        let (pools, answers, probes) = (Arc::new(pools), Arc::new(answers), Arc::new(Probes::new(probes)));
-        Self { purpose, pools, answers, system, tasks, shards, aliases, probes, retries }
+        let (pools, probes) = (Arc::new(pools), Arc::new(Probes::new(probes)));
+        Self { purpose, pools, system, tasks, shards, aliases, probes, retries }
     }
 
     pub const fn purpose(&self) -> Purpose {
         self.purpose
-    }
-
-    /// The same, over connections that are kept for what models answered: it was paid for, and must not wait until others are
-    /// done with theirs.
-    #[must_use]
-    pub fn for_answers(&self) -> Self {
-        Self { pools: Arc::clone(&self.answers), ..self.clone() }
     }
 
     /// Changes whenever a database is opened that could not be opened at the start.
@@ -218,13 +200,13 @@ impl Databases {
         self.named(&self.system)
     }
 
-    fn open_pools(&self) -> impl Iterator<Item = &Pool> {
-        self.pools.values().chain(self.answers.values()).filter_map(|slot| slot.get())
+    fn open_pools(&self) -> impl Iterator<Item = (&String, &Pool)> {
+        self.pools.iter().filter_map(|(name, slot)| Some((name, slot.get()?)))
     }
 
     /// How full each pool is, by name; names for the same endpoint share one pool.
     pub fn usage(&self) -> impl Iterator<Item = (String, Usage)> {
-        self.pools.iter().filter_map(|(name, slot)| Some((name.clone(), slot.get()?.usage())))
+        self.open_pools().map(|(name, pool)| (name.clone(), pool.usage()))
     }
 
     /// Refuses at once where the database has not answered yet.
@@ -360,7 +342,7 @@ impl Databases {
 
     /// Closes connections that nobody has needed for a while.
     pub async fn close_idle(&self) {
-        for pool in self.open_pools() {
+        for (_, pool) in self.open_pools() {
             pool.close_idle().await;
         }
     }
@@ -368,7 +350,7 @@ impl Databases {
     /// Closes every connection; one that is in use when it comes back.
     pub async fn close(&self) {
         self.retries.stop();
-        for pool in self.open_pools() {
+        for (_, pool) in self.open_pools() {
             pool.close().await;
         }
         self.probes.close().await;

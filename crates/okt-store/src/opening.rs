@@ -15,15 +15,13 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::databases::{Databases, Purpose, SERVICE_ROLE, Slots};
+use crate::databases::{Databases, Purpose, SERVICE_ROLE, Slot};
 use crate::endpoints::{Endpoint, await_server, endpoints};
 use crate::migrations::{self, Report, Schema};
 use crate::{old_processes, probes};
 
 /// How many connections the queue may hold to a database, beside those that it listens on.
 const QUEUE_CONNECTIONS: u32 = 4;
-/// How many are kept beside each other pool for what models answered: one for answers, one for what they cost.
-const ANSWER_CONNECTIONS: u32 = 2;
 /// How long to wait before a database that could not be opened is tried again.
 const RETRY: Duration = Duration::from_secs(2);
 /// How long a try may take. Building an index takes its time, but a connection may have died without a sound.
@@ -45,8 +43,8 @@ pub(crate) async fn open(
         old_processes::refuse(config, &endpoints).await?;
     }
     let retries = Arc::new(Retries::default());
-    let empty = || -> BTreeMap<String, Slots> {
-        endpoints.keys().map(|name| (name.clone(), Slots::default())).collect()
+    let empty = || -> BTreeMap<String, (Slot, Slot)> {
+        endpoints.keys().map(|name| (name.clone(), Default::default())).collect()
     };
     let slots: Vec<_> = purposes.iter().map(|purpose| (*purpose, empty())).collect();
     let make =
@@ -153,16 +151,15 @@ struct Opening {
     /// How many endpoints are on its server, itself included.
     neighbours: usize,
     migrate: bool,
-    /// Of each purpose.
-    slots: Vec<(Purpose, Slots)>,
+    /// The pool and the probe of each purpose.
+    slots: Vec<(Purpose, (Slot, Slot))>,
 }
 
 /// A database that answered and is up to date.
 struct Prepared {
     reports: Vec<Report>,
     identity: Option<Identity>,
-    /// For each purpose: the pool, the probe, and what is kept for answers.
-    pools: Vec<[Pool; 3]>,
+    pools: Vec<(Pool, Pool)>,
 }
 
 impl Opening {
@@ -187,13 +184,11 @@ impl Opening {
         for purpose in purposes {
             let queue = purpose == Purpose::Queue;
             let limit = if queue { QUEUE_CONNECTIONS } else { database.max_conns.min(share) };
-            let patience = database.acquire_timeout.duration();
-            let made = pool(database, options, purpose, limit, patience);
+            let made = pool(database, options, purpose, limit, database.acquire_timeout.duration());
             // A pool connects when it is first used; what is wrong with it should be heard now.
             drop(made.acquire().await?);
             // How long a request waits for a busy pool says nothing about how long a database may take to answer.
-            let probe = pool(database, options, purpose, 1, probes::TIMEOUT);
-            pools.push([made, probe, pool(database, options, purpose, ANSWER_CONNECTIONS, patience)]);
+            pools.push((made, pool(database, options, purpose, 1, probes::TIMEOUT)));
         }
         Ok(Prepared { reports, identity, pools })
     }
@@ -213,9 +208,9 @@ impl Opening {
                 .into());
             }
         }
-        for ((_, slots), [pool, probe, answers]) in self.slots.iter().zip(prepared.pools) {
+        for ((_, (slot, probe)), (pool, ping)) in self.slots.iter().zip(prepared.pools) {
             // Each is opened once.
-            let _ = (slots.pool.set(pool), slots.probe.set(probe), slots.answers.set(answers));
+            let _ = (slot.set(pool), probe.set(ping));
         }
         Ok(prepared.reports)
     }
@@ -282,7 +277,7 @@ fn pool(
 
 /// How many connections a pool of this process on this server may hold, where it has as many `neighbours` for each of
 /// the purposes: three quarters of what the server gives to ordinary users, because we are rarely alone, less what the
-/// queues need, less what is kept beside each pool for its probe and for answers.
+/// queues need, less one per pool for its probe.
 async fn share(name: &str, endpoint: &Endpoint, neighbours: usize, purposes: &[Purpose]) -> Result<u32> {
     let free = okt_pg::ordinary_connections(&endpoint.options).await?;
     let neighbours = u32::try_from(neighbours).unwrap_or(u32::MAX);
@@ -292,7 +287,7 @@ async fn share(name: &str, endpoint: &Endpoint, neighbours: usize, purposes: &[P
     let kept = u32::try_from(queues).unwrap_or(u32::MAX) * neighbours * (QUEUE_CONNECTIONS + 3);
     let pools = neighbours * others.max(1);
     let usable = (free * 3 / 4).saturating_sub(kept);
-    let share = (usable / pools).saturating_sub(1 + ANSWER_CONNECTIONS);
+    let share = (usable / pools).saturating_sub(1);
     if share < 2 {
         return Err(Error::Operator(format!(
             "databases.{name}: the server allows {free} connections, too few for {pools} pools; \

@@ -125,10 +125,9 @@ impl<'w> Reading<'w> {
         let known: Vec<(&str, &str)> =
             known.iter().map(|(name, alias)| (name.as_str(), alias.as_str())).collect();
         let read = |answer: &str| read_concepts(answer, &texts, &self.work.contexts, &known);
-        // One that nobody had read when its run died may turn out to be of no use.
-        let keys = [asked.earlier, Some(asked.question.key(self.model.id()))];
-        let mut answers = keys.iter().flatten().filter_map(|key| self.answered.get(key));
-        if let Some(named) = answers.find_map(|earlier| read(&earlier.answer).ok()) {
+        let earlier = asked.earlier.and_then(|earlier| self.answered.get(&earlier));
+        let earlier = earlier.or_else(|| self.answered.get(&asked.question.key(self.model.id())));
+        if let Some(Ok(named)) = earlier.map(|earlier| read(&earlier.answer)) {
             return Ok(named);
         }
         self.asker.ask(&self.model, Operation::ConceptExtraction, &asked.question, None, read).await

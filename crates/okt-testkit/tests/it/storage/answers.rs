@@ -1,21 +1,11 @@
 //! What models answered.
 
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
-
-use okt_ai::{Ai, Asker, Billing, RepositoryBudget, SubjectBudget};
-use okt_extract::{read_verdicts, same_question};
-use okt_model::{Cost, JobId, Operation, RepositoryId, SourceId, Subject, content_hash};
-use okt_providers::GuardedClient;
+use okt_model::{JobId, RepositoryId, SourceId, Subject, content_hash};
 use okt_store::model_answers::{self, ModelAnswer};
 use okt_store::sources::{self, NewSource};
 use okt_store::{Databases, Purpose};
 use okt_testkit::answers::answer;
-use okt_testkit::db::{FILE, TestDatabase};
-use okt_testkit::facts::insert_source;
-use okt_testkit::llm::{Behaviour, ModelServer};
-use okt_testkit::wait::eventually;
-use tokio::runtime::Builder;
+use okt_testkit::db::TestDatabase;
 
 const SOURCES: usize = 400;
 
@@ -55,65 +45,6 @@ async fn answers_are_kept_for_the_sources_that_are_there_without_a_look_at_the_o
     let plans = plans_of_inserts(&mut tx).await;
     assert!(plans <= 5, "ten batches of one kind took {plans} plans of their own");
     tx.commit().await.unwrap();
-}
-
-/// Whoever dies now pays for it again.
-#[tokio::test]
-async fn an_answer_is_stored_while_its_reader_is_busy_and_others_have_every_connection() {
-    let (database, models) = (TestDatabase::migrated().await, ModelServer::start(Behaviour::default()).await);
-    let base_url = models.base_url();
-    let config = database.config(&[
-        ("SVC__DATABASES__DEFAULT__MAX_CONNS", "2"),
-        ("SVC__DATABASES__DEFAULT__ACQUIRE_TIMEOUT", "1m"),
-        ("LLM_LOCAL_BASE_URL", &base_url),
-        (FILE, "[[providers.ai.models]]\nid = \"m\"\nprovider = \"local\""),
-    ]);
-    let databases = Databases::open(&config, &[Purpose::Worker]).await.unwrap().remove(0);
-    let repository = RepositoryId::mint();
-    let source = insert_source(&databases, repository).await;
-    let ai = Ai::new(&config, &databases, Some(&GuardedClient::new(&[]).unwrap()));
-    let budget = Arc::new(RepositoryBudget::open(&ai, repository).await.unwrap());
-    let _others = [databases.acquire_system().await.unwrap(), databases.acquire_system().await.unwrap()];
-
-    let (go_on, told) = mpsc::channel();
-    // A job that does not come to an end of what it does with its thread.
-    let job = std::thread::spawn(move || {
-        let billing = Billing {
-            repository,
-            database: "default".to_owned(),
-            subject: Some(source.into()),
-            job: Some(JobId::mint()),
-        };
-        let on_cost = |_: Cost| {};
-        let asker = Asker::new(&ai, billing, SubjectBudget::unlimited(), budget, &on_cost);
-        let question = same_question(&[("Bees dance.", "Bees sing.")]);
-        let read = |answer: &str| {
-            told.recv().unwrap();
-            read_verdicts(answer, 1)
-        };
-        let model = ai.model("m").unwrap();
-        let asked = asker.ask(&model, Operation::FactComparison, &question, None, read);
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(asked).unwrap();
-        runtime.block_on(asker.stored()).unwrap();
-    });
-    let mut conn = database.connect().await;
-    let mut kept = async || -> i64 {
-        let kept = sqlx::query_scalar("SELECT count(*) FROM okt_repository.model_answers");
-        kept.fetch_one(&mut conn).await.unwrap()
-    };
-    eventually(Duration::from_secs(20), "the answer is stored", async || match kept().await {
-        1 => Ok(()),
-        other => Err(other),
-    })
-    .await;
-    go_on.send(()).unwrap();
-    job.join().unwrap();
-    // Read at last: it is the same answer, and its call is written down as what it was.
-    assert_eq!(kept().await, 1);
-    let outcomes: Vec<String> =
-        sqlx::query_scalar("SELECT outcome FROM okt_system.ai_calls").fetch_all(&mut conn).await.unwrap();
-    assert_eq!(outcomes, ["ok"]);
 }
 
 /// How many sources this transaction has read.
