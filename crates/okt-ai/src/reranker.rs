@@ -42,7 +42,7 @@ impl Reranker {
     pub async fn rerank(&self, question: String, texts: Vec<String>) -> Result<Scores, Unanswered> {
         let reranker = self.clone();
         let (asker, replied) = oneshot::channel();
-        Ai::spawn(async move {
+        tokio::spawn(async move {
             let scores = reranker.rerank_for(&asker, &question, &texts).await;
             drop(asker.send(scores));
         });
@@ -126,6 +126,6 @@ impl Reranker {
             retries: 0,
             characters: u64::try_from(characters).unwrap_or(u64::MAX),
         };
-        self.ai.ledger().write(database, *repository, Entry::Call(call)).await
+        self.ai.ledger().write(self.ai.databases(), database, *repository, Entry::Call(call)).await
     }
 }

@@ -183,7 +183,13 @@ impl App {
             (mode, Some(_)) => mode,
         };
         if let Some(before) = after.filter(|before| (before.mode, before.degraded) != (mode, degraded)) {
-            return Ok(SearchResults { hits: Vec::new(), mode: before.mode, degraded, unranked: None, facets: None });
+            return Ok(SearchResults {
+                hits: Vec::new(),
+                mode: before.mode,
+                degraded,
+                unranked: None,
+                facets: None,
+            });
         }
         let (ranked, concepts) = by_words?;
         let ranked = if mode == SearchMode::Vector { Ranked::default() } else { ranked };

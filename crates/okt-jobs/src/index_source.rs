@@ -24,11 +24,7 @@ const PASSAGE: usize = 120;
 /// A source has no more passages than this; those of a long one are longer.
 const MOST_PASSAGES: usize = 256;
 
-pub(crate) async fn run(
-    payload: IndexSource,
-    ctx: JobContext,
-    tools: Tools,
-) -> Result<Finished, JobError> {
+pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
     // Of two for one source the earlier one may have read what the later one replaces.
     ctx.one_at_a_time().await?;
     let repository = ctx.repository();

@@ -47,7 +47,15 @@ impl Tools {
             Some(client) => Some((client.clone(), Resolver::new(config, client)?)),
             None => None,
         };
-        Ok(Self(Arc::new(Inner { config: config.clone(), blobs, parser, ai, vectors, web, list_turns: ListTurns::default() })))
+        Ok(Self(Arc::new(Inner {
+            config: config.clone(),
+            blobs,
+            parser,
+            ai,
+            vectors,
+            web,
+            list_turns: ListTurns::default(),
+        })))
     }
 
     pub(crate) fn config(&self) -> &Config {

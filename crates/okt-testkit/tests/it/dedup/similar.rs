@@ -327,7 +327,9 @@ async fn a_group_is_one_line_with_its_size_and_sources() {
         assert_eq!(sorted(lines), sorted(vec![first.clone(), other.clone()]));
     }
     let mut tx = fixture.databases.begin("default", fixture.repository).await.unwrap();
-    for (text, words) in [(&first, ["oldton", "street"]), (&second, ["oldton", "bridg"]), (&third, ["oldton", "bridg"])] {
+    for (text, words) in
+        [(&first, ["oldton", "street"]), (&second, ["oldton", "bridg"]), (&third, ["oldton", "bridg"])]
+    {
         let words = words.map(|word| (word.to_owned(), 1)).into_iter().collect();
         let unit = NewUnit { kind: UnitKind::Fact, no: number(text).await.0, sentences: None, words };
         search_units::put(&mut tx, fixture.repository, 1, &[unit], None).await.unwrap();

@@ -37,7 +37,9 @@ async fn facts_are_found_by_what_they_say_and_where_they_come_from() {
     assert_eq!(count("&status=rejected").await, 0);
     assert_eq!(count(&format!("&concept_id={one}")).await, 0, "no such concept");
 
-    for (order, q) in [("newest", ""), ("source_count", ""), ("newest", "&q=bees"), ("source_count", "&q=bees")] {
+    for (order, q) in
+        [("newest", ""), ("source_count", ""), ("newest", "&q=bees"), ("source_count", "&q=bees")]
+    {
         let order = format!("{order}{q}");
         let (mut seen, mut next) = (Vec::new(), format!("/facts?limit=20&sort={order}"));
         loop {

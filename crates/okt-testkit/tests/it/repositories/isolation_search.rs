@@ -31,9 +31,9 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         Box::pin(async move { Ok(units::read_source(conn, repository, theirs.source).await?.is_some()) })
     }),
     ("search_units::list_of_source", |conn, repository, _| {
-        Box::pin(async move {
-            Ok(!units::list_of_source(conn, repository, SOURCE, None, 10).await?.is_empty())
-        })
+        Box::pin(
+            async move { Ok(!units::list_of_source(conn, repository, SOURCE, None, 10).await?.is_empty()) },
+        )
     }),
     ("search_units::list_unread", |conn, repository, theirs| {
         Box::pin(async move {
@@ -114,9 +114,9 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         )
     }),
     ("search_filters::list_concepts", |conn, repository, theirs| {
-        Box::pin(async move {
-            Ok(!filters::list_concepts(conn, repository, &[theirs.fact_no]).await?.is_empty())
-        })
+        Box::pin(
+            async move { Ok(!filters::list_concepts(conn, repository, &[theirs.fact_no]).await?.is_empty()) },
+        )
     }),
     ("search_hits::name_concepts", |conn, repository, theirs| {
         Box::pin(async move {

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::{add, rows, search, settled, sources};
 
-const TIDES: &str = "The Bay of Fundy in Canada has the highest tides of the world. Fishermen know the tides well.";
+const TIDES: &str =
+    "The Bay of Fundy in Canada has the highest tides of the world. Fishermen know the tides well.";
 const HARBOUR: &str = "The harbour of Bergen in Norway knows no high tides. The harbour was built in 1702.";
-const GERMAN: &str =
-    "Die Gezeiten sind in der Bay of Fundy am höchsten. Viele Fischer leben noch am Ufer des Flusses und der Bucht.";
+const GERMAN: &str = "Die Gezeiten sind in der Bay of Fundy am höchsten. Viele Fischer leben noch am Ufer des Flusses und der Bucht.";
 
 /// Three sources: in English of 2019 and 2021, and in German of 2021.
 async fn filled() -> (TestApp, [String; 3]) {
@@ -23,7 +23,10 @@ async fn filled() -> (TestApp, [String; 3]) {
     ];
     settled(&app, &ids).await;
     for (id, year) in [(&ids[0], 2019), (&ids[1], 2021), (&ids[2], 2021)] {
-        app.sql(&format!("UPDATE okt_repository.sources SET published_at = '{year}-05-01' WHERE id = '{id}'")).await;
+        app.sql(&format!(
+            "UPDATE okt_repository.sources SET published_at = '{year}-05-01' WHERE id = '{id}'"
+        ))
+        .await;
     }
     (app, ids)
 }
@@ -79,7 +82,10 @@ async fn filters_leave_what_they_name() {
     let context: String = url::form_urlencoded::byte_serialize(context.as_bytes()).collect();
     let within = search(&app, q, &format!("&context={context}")).await;
     let types: Vec<&str> = rows(&within).iter().map(|row| row["type"].as_str().unwrap()).collect();
-    assert!(types.contains(&"facts") && types.iter().all(|kind| ["facts", "concepts"].contains(kind)), "{within:#}");
+    assert!(
+        types.contains(&"facts") && types.iter().all(|kind| ["facts", "concepts"].contains(kind)),
+        "{within:#}"
+    );
     assert!(rows(&search(&app, q, "&context=Nowhere").await).is_empty());
 
     for (rest, field) in [("&year=soon", "year"), ("&kind=scroll", "kind"), ("&concept=", "concept")] {
@@ -99,10 +105,12 @@ async fn what_is_named_is_found_among_many() {
     app.work().await;
     let mut ids = Vec::new();
     for number in 0..3 {
-        let text: String = (0..600).map(|at| format!("Honey honey honey keeper {number} has jar {at}. ")).collect();
+        let text: String =
+            (0..600).map(|at| format!("Honey honey honey keeper {number} has jar {at}. ")).collect();
         ids.push(add(&app, &format!("m{number}"), "Honey honey", &text).await);
     }
-    let poor = add(&app, "poor", "Notes", "The museum of Bergen has shown one small jar of honey since 1902.").await;
+    let poor =
+        add(&app, "poor", "Notes", "The museum of Bergen has shown one small jar of honey since 1902.").await;
     ids.push(poor.clone());
     settled(&app, &ids).await;
     let whole = search(&app, "honey honey", "&types=facts&mode=lexical&limit=200").await;
@@ -120,11 +128,21 @@ async fn facets_count_what_candidates_have() {
     let found = search(&app, q, "&types=sources&facets=true&limit=1").await;
     let facets = &found["facets"];
     assert_eq!(facets["of"], 3, "{facets:#}");
-    assert_eq!(facets["year"], json!([{"value": "2021", "label": null, "count": 2}, {"value": "2019", "label": null, "count": 1}]));
-    assert_eq!(facets["language"], json!([{"value": "en", "label": null, "count": 2}, {"value": "de", "label": null, "count": 1}]));
+    assert_eq!(
+        facets["year"],
+        json!([{"value": "2021", "label": null, "count": 2}, {"value": "2019", "label": null, "count": 1}])
+    );
+    assert_eq!(
+        facets["language"],
+        json!([{"value": "en", "label": null, "count": 2}, {"value": "de", "label": null, "count": 1}])
+    );
     assert_eq!(facets["kind"], json!([{"value": "text", "label": null, "count": 3}]));
-    let mut counted: Vec<(&str, &str)> = facets["source"].as_array().unwrap().iter()
-        .map(|value| (value["value"].as_str().unwrap(), value["label"].as_str().unwrap())).collect();
+    let mut counted: Vec<(&str, &str)> = facets["source"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|value| (value["value"].as_str().unwrap(), value["label"].as_str().unwrap()))
+        .collect();
     let mut expected = vec![(&*tides, "Tides"), (&*harbour, "Bergen"), (&*german, "Gezeiten")];
     counted.sort_unstable();
     expected.sort_unstable();
@@ -133,7 +151,10 @@ async fn facets_count_what_candidates_have() {
     let facets = search(&app, q, "&types=facts&facets=true").await["facets"].clone();
     let fundy = |facets: &Value| {
         let values = facets["concept"].as_array().unwrap().iter();
-        values.filter(|value| value["label"] == "Bay of Fundy").map(|value| value["count"].as_u64().unwrap()).sum::<u64>()
+        values
+            .filter(|value| value["label"] == "Bay of Fundy")
+            .map(|value| value["count"].as_u64().unwrap())
+            .sum::<u64>()
     };
     assert_eq!(fundy(&facets), 2, "{facets:#}");
     let facets = search(&app, q, "&types=facts&facets=true&language=de").await["facets"].clone();
@@ -142,7 +163,8 @@ async fn facets_count_what_candidates_have() {
     // Who may read facts only is told of facts only.
     let (_, key) = api_key(&app.service, &app.owner, &["fact:read"]).await;
     let path = format!("/api/v1/repositories/{}/search?q=tides&facets=true", app.repository);
-    let facets = send(&app.service, &key, http::Method::GET, &path, &Value::Null).await.json()["facets"].clone();
+    let facets =
+        send(&app.service, &key, http::Method::GET, &path, &Value::Null).await.json()["facets"].clone();
     assert!(facets["of"].as_u64().unwrap() > 0, "{facets:#}");
     for field in ["concept", "context", "source", "language", "year", "kind"] {
         assert_eq!(facets[field], json!([]), "{field}");

@@ -9,15 +9,75 @@ use super::{add, settled};
 
 /// Operators, quotes, fields, letters of many kinds, and words that are there.
 const PIECES: [&str; 57] = [
-    "\0", "\"", "'", "\\", "-", ":", "*", " ", " ", " ", " ", "(", ")", "&", "|", "!", "%", "_", ";", "--", "<2>", "\u{7}", "\n",
-    "\u{202E}", "\u{200D}", "\u{301}", "\u{10FFFF}", "“", "”", "year:", "year:2019..", "year:..2030", "concept:", "concept:Moon",
-    "context:", "source:\"", "source:", "language:en", "kind:text", "’s", "3.5", "1,000", "tides", "Moon", "the", "of",
-    "harbour", "Bergen", "Gezeiten", "мост", "图书馆", "مدرسة", "ß", "İ", "ﬁ", "e\u{301}", "x",
+    "\0",
+    "\"",
+    "'",
+    "\\",
+    "-",
+    ":",
+    "*",
+    " ",
+    " ",
+    " ",
+    " ",
+    "(",
+    ")",
+    "&",
+    "|",
+    "!",
+    "%",
+    "_",
+    ";",
+    "--",
+    "<2>",
+    "\u{7}",
+    "\n",
+    "\u{202E}",
+    "\u{200D}",
+    "\u{301}",
+    "\u{10FFFF}",
+    "“",
+    "”",
+    "year:",
+    "year:2019..",
+    "year:..2030",
+    "concept:",
+    "concept:Moon",
+    "context:",
+    "source:\"",
+    "source:",
+    "language:en",
+    "kind:text",
+    "’s",
+    "3.5",
+    "1,000",
+    "tides",
+    "Moon",
+    "the",
+    "of",
+    "harbour",
+    "Bergen",
+    "Gezeiten",
+    "мост",
+    "图书馆",
+    "مدرسة",
+    "ß",
+    "İ",
+    "ﬁ",
+    "e\u{301}",
+    "x",
 ];
 const MODES: [&str; 5] = ["auto", "lexical", "vector", "hybrid", "deep"];
 const TYPES: [&str; 4] = ["facts", "facts,concepts,sources,passages", "concepts", "passages,sources"];
-const RESTS: [&str; 7] =
-    ["", "&prefix=true", "&facets=true", "&explain=true&grouped=false", "&year=2019..2021", "&concept=Moon", "&source=tides"];
+const RESTS: [&str; 7] = [
+    "",
+    "&prefix=true",
+    "&facets=true",
+    "&explain=true&grouped=false",
+    "&year=2019..2021",
+    "&concept=Moon",
+    "&source=tides",
+];
 
 fn any_question(dice: &mut Dice) -> String {
     let mut question = String::new();
@@ -39,10 +99,23 @@ async fn every_question_is_answered() {
     let mut app = TestApp::builder().concepts(CONCEPT_MODEL).vectors().start().await;
     app.work().await;
     let ids = [
-        add(&app, "one", "Tides", "The Moon causes the tides of the sea. The tides are high in the Bay of Fundy.").await,
-        add(&app, "two", "Bergen", "The harbour of Bergen in Norway knows no high tides. It was built in 1702.").await,
+        add(
+            &app,
+            "one",
+            "Tides",
+            "The Moon causes the tides of the sea. The tides are high in the Bay of Fundy.",
+        )
+        .await,
+        add(
+            &app,
+            "two",
+            "Bergen",
+            "The harbour of Bergen in Norway knows no high tides. It was built in 1702.",
+        )
+        .await,
         add(&app, "three", "图书馆", "北京大学的学生在图书馆里学习物理。他们每天都读很多书。").await,
-        add(&app, "four", "Мосты", "Под старыми мостами города текут широкие реки. Зимой они замерзают.").await,
+        add(&app, "four", "Мосты", "Под старыми мостами города текут широкие реки. Зимой они замерзают.")
+            .await,
     ];
     settled(&app, &ids).await;
     let mut dice = Dice::new(23);

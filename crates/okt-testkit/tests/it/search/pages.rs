@@ -33,9 +33,12 @@ async fn pages_are_of_one_answer_while_vectors_go_and_come_back() {
     app.work().await;
     let mut ids = Vec::new();
     for (name, text) in [
-        ("a", "Honey bees dance on the comb. Honey is stored in cells of wax. Bees sleep in winter."),
-        ("b", "A keeper sells honey at the market. Insects of many kinds visit flowers. Wasps are no bees."),
-        ("c", "Bears like honey. Sugar is made of beets. The queen of the bees lays eggs."),
+        (
+            "a",
+            "The honey bees of Norway dance on the comb. Bergen has stored its honey in cells of wax since 1902.",
+        ),
+        ("b", "Sweden sold honey to Denmark in 1902. The insects of Finland visit flowers in spring."),
+        ("c", "The brown bears of Alaska eat honey in summer. Cuba makes sugar of cane."),
     ] {
         ids.push(add(&app, name, name, text).await);
     }
@@ -53,6 +56,7 @@ async fn pages_are_of_one_answer_while_vectors_go_and_come_back() {
     assert_eq!((&second["data"], &second["next_cursor"]), (&json!([]), &Value::Null));
     let begun_without = page(&app, None).await;
     assert_eq!(said(&begun_without), (&json!("lexical"), &json!("vectors_away")), "{begun_without:#}");
+    assert!(begun_without["next_cursor"].is_string(), "{begun_without:#}");
 
     app.sql(BACK).await;
     let second = page(&app, Some(next)).await;
@@ -62,7 +66,8 @@ async fn pages_are_of_one_answer_while_vectors_go_and_come_back() {
     let second = page(&app, begun_without["next_cursor"].as_str()).await;
     assert_eq!(said(&second), (&json!("lexical"), &json!("vectors_away")), "{second:#}");
     let lexical = search(&app, "honey bees", "&types=facts&mode=lexical&limit=200").await;
-    let lexical: Vec<String> = rows(&lexical).iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
+    let lexical: Vec<String> =
+        rows(&lexical).iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
     assert_eq!(follow(&app, begun_without).await, lexical);
     assert_eq!(said(&page(&app, None).await), (&json!("hybrid"), &Value::Null));
 }

@@ -50,13 +50,14 @@ async fn questions_and_facts_have_prefixes_of_their_own_and_another_for_facts_ma
     settled(&app, std::slice::from_ref(&other)).await;
     assert!(reembed(&changed).await);
     let asked = app.models.stats().asked;
-    let made: Vec<&str> = asked[2..].iter().flat_map(|asked| asked.lines()).collect();
+    let mut made: Vec<&str> = asked[2..].iter().flat_map(|asked| asked.lines()).collect();
+    made[1..].sort_unstable();
     assert_eq!(
         made,
         [
             "passage: Bergen has the highest tides of Norway.",
-            "text: The Moon causes the tides of the sea.",
-            "text: Bergen has the highest tides of Norway."
+            "text: Bergen has the highest tides of Norway.",
+            "text: The Moon causes the tides of the sea."
         ]
     );
     assert!(!reembed(&changed).await, "once is enough");

@@ -64,7 +64,8 @@ async fn a_sweep_has_read_what_was_never_read_and_what_was_read_by_other_words()
 async fn what_is_deleted_leaves_the_lists_later_and_is_not_shown_meanwhile() {
     let mut app = TestApp::start().await;
     app.work().await;
-    let one = add(&app, "one", "Tides", "The Moon causes the tides of the sea. Tides are high in Fundy.").await;
+    let one =
+        add(&app, "one", "Tides", "The Moon causes the tides of the sea. Tides are high in Fundy.").await;
     let two = add(&app, "two", "Bergen", "The harbour of Bergen knows no high tides.").await;
     settled(&app, &[one.clone(), two.clone()]).await;
     let mut writer = app.connect().await;

@@ -99,11 +99,15 @@ async fn lists_are_those_of_the_texts_after_random_steps() {
                 (u64::try_from(expected.len()).unwrap(), u64::try_from(lists[word].len()).unwrap());
             assert_eq!(counted[word], Listed { documents, blocks });
             let range = Range { each: Some(1), up_to: Some(lists[word][0].block), ..Range::default() };
-            let last = search_units::read(&mut tx, repository, kind, std::slice::from_ref(word), range).await.unwrap();
+            let last = search_units::read(&mut tx, repository, kind, std::slice::from_ref(word), range)
+                .await
+                .unwrap();
             assert_eq!(last[word], lists[word][..1]);
             let blocks = [lists[word][lists[word].len() - 1].block];
             let range = Range { blocks: Some(&blocks), ..Range::default() };
-            let first = search_units::read(&mut tx, repository, kind, std::slice::from_ref(word), range).await.unwrap();
+            let first = search_units::read(&mut tx, repository, kind, std::slice::from_ref(word), range)
+                .await
+                .unwrap();
             assert_eq!(first[word], lists[word][lists[word].len() - 1..]);
         }
     }
