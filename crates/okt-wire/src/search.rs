@@ -59,6 +59,7 @@ pub struct SearchQuery {
 }
 
 /// A question as it was read.
+#[expect(clippy::struct_excessive_bools, reason = "each is a parameter of the request")]
 pub struct Searched<'q> {
     pub q: &'q str,
     pub types: Option<Vec<SearchType>>,

@@ -242,9 +242,9 @@ impl Described {
                 .map(|candidate| candidate.no)
                 .collect()
         };
-        let (facts, mut known) = (of(SearchType::Facts), Self::default());
+        let (stated, mut known) = (of(SearchType::Facts), Self::default());
         if facets || filters.asks_for_sources() {
-            for (fact, source) in search_filters::list_sources(conn, repository, &facts).await? {
+            for (fact, source) in search_filters::list_sources(conn, repository, &stated).await? {
                 known.of_facts.entry(fact).or_default().push(source);
             }
             let others = candidates.iter().filter(|candidate| candidate.kind != SearchType::Facts);
@@ -254,7 +254,7 @@ impl Described {
             known.sources = search_hits::get_sources(conn, repository, &sources).await?;
         }
         if facets || !filters.concepts.is_empty() || !filters.contexts.is_empty() {
-            for (fact, concept) in search_filters::list_concepts(conn, repository, &facts).await? {
+            for (fact, concept) in search_filters::list_concepts(conn, repository, &stated).await? {
                 known.spoken_of.entry(fact).or_default().push(concept);
             }
         }

@@ -216,6 +216,7 @@ impl App {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it takes the place of an error")]
 fn away(error: okt_model::Error) -> &'static str {
     tracing::warn!(
         error = &error as &dyn std::error::Error,

@@ -146,6 +146,6 @@ fn without_concepts_the_ranking_stays() {
 #[test]
 fn a_name_that_stands_in_the_question_is_named() {
     let names = [(1, "Ole Brandt"), (2, "Oslo"), (3, "Brandt Ole"), (4, "The Silent Harbour"), (5, "—")];
-    let named = named("Did Ole Brandt, of oslo, film the silent harbour?", &names);
-    assert_eq!(named, [1, 2, 4].into_iter().collect());
+    let found = named("Did Ole Brandt, of oslo, film the silent harbour?", &names);
+    assert_eq!(found, [1, 2, 4].into_iter().collect());
 }

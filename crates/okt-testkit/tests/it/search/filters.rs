@@ -105,9 +105,9 @@ async fn what_is_named_is_found_among_many() {
     app.work().await;
     let mut ids = Vec::new();
     for number in 0..3 {
-        let text: String =
-            (0..600).map(|at| format!("Honey honey honey keeper {number} has jar {at}. ")).collect();
-        ids.push(add(&app, &format!("m{number}"), "Honey honey", &text).await);
+        let sentences: Vec<String> =
+            (0..600).map(|at| format!("Honey honey honey keeper {number} has jar {at}.")).collect();
+        ids.push(add(&app, &format!("m{number}"), "Honey honey", &sentences.join(" ")).await);
     }
     let poor =
         add(&app, "poor", "Notes", "The museum of Bergen has shown one small jar of honey since 1902.").await;
