@@ -11,14 +11,17 @@ use okt_search::language_of;
 use okt_store::Tx;
 use okt_store::search_units::{self, Indexable, NewUnit};
 
+use tokio::time::{Instant, sleep};
+
 use crate::Tools;
 
 /// Texts in one transaction, which keeps others from writing lists of the repository.
 const BATCH: usize = 200;
 /// Texts that are looked at in one transaction when some may have to go.
 const PAGE: i64 = 500;
-/// Until somebody else has written the lists.
-const BUSY: Duration = Duration::from_millis(500);
+/// Until somebody else has written the lists, and for how long in a row: who begins anew reads the whole source again.
+const BUSY: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// About so many words make a passage.
 const PASSAGE: usize = 120;
 /// A source has no more passages than this; those of a long one are longer.
@@ -70,11 +73,17 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> 
 /// A transaction that holds the lists of the repository. Another process may: whoever waited in the database would give up after
 /// a while, so the job comes back.
 async fn held(ctx: &JobContext) -> Result<Tx, JobError> {
-    let mut tx = ctx.checkpoint().await?;
-    if search_units::try_hold(&mut tx, ctx.repository()).await? {
-        Ok(tx)
-    } else {
-        Err(JobError::Waits { why: Waiting::Dependency, delay: BUSY })
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut tx = ctx.checkpoint().await?;
+        if search_units::try_hold(&mut tx, ctx.repository()).await? {
+            return Ok(tx);
+        }
+        drop(tx);
+        if Instant::now() >= deadline {
+            return Err(JobError::Waits { why: Waiting::Dependency, delay: BUSY });
+        }
+        sleep(BUSY).await;
     }
 }
 

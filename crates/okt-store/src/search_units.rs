@@ -133,14 +133,13 @@ pub async fn list_unread(
     looked_at: i64,
 ) -> Result<(Vec<SourceId>, Option<i64>)> {
     let rows = sqlx::query!(
-        r#"SELECT s.id, s.no,
-                  EXISTS (SELECT FROM okt_repository.source_texts t
-                           WHERE t.repository_id = $1 AND t.source_id = s.id)
-                  AND NOT EXISTS (SELECT FROM okt_repository.search_units u
-                                   WHERE u.repository_id = $1 AND u.kind = $4 AND u.no = s.no AND u.version = $5)
-                  AS "unread!"
+        r#"SELECT s.id, s.no, t.there IS NOT NULL AND u.version IS DISTINCT FROM $5 AS "unread!"
              FROM (SELECT id, no FROM okt_repository.sources
                     WHERE repository_id = $1 AND no > $2 ORDER BY no LIMIT $3) AS s
+             LEFT JOIN LATERAL (SELECT true AS there FROM okt_repository.source_texts o
+                                 WHERE o.repository_id = $1 AND o.source_id = s.id LIMIT 1) AS t ON true
+             LEFT JOIN LATERAL (SELECT o.version FROM okt_repository.search_units o
+                                 WHERE o.repository_id = $1 AND o.kind = $4 AND o.no = s.no LIMIT 1) AS u ON true
             ORDER BY s.no"#,
         repository.uuid(),
         after,

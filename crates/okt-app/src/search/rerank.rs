@@ -112,7 +112,7 @@ impl App {
             job: None,
         };
         let settings = &self.config().search.rerank;
-        let reranker = Reranker::new(self.ai(), billing, &settings.model).map_err(|error| {
+        let reranker = Reranker::new(self.ai(), billing, &settings.model, settings.timeout.duration()).map_err(|error| {
             tracing::warn!(error = &error as &dyn std::error::Error, "hits could not be ranked by a model");
             AWAY
         })?;
