@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 
 use okt_pg::Result;
 
-pub use writing::{give_up, list_existing, put, try_hold};
+pub use writing::{give_up, list_existing, note_unread, put, try_hold};
 
 /// A text that is to be found.
 #[derive(Clone, Debug, PartialEq, Eq)]

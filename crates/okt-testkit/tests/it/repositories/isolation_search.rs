@@ -78,6 +78,9 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(units::give_up(conn, repository, SOURCE, &[(UnitKind::Fact, theirs.fact_no)]).await? > 0)
         })
     }),
+    ("search_units::note_unread", |conn, repository, theirs| {
+        Box::pin(async move { Ok(units::note_unread(conn, repository, theirs.source).await?) })
+    }),
     ("search_units::try_hold", |conn, repository, _| {
         Box::pin(async move {
             units::try_hold(conn, repository).await?;
