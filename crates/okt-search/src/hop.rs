@@ -47,7 +47,7 @@ fn lexemes(text: &str) -> Vec<String> {
 }
 
 /// `Mercury` of `Mercury (planet)`.
-fn without_parentheses(title: &str) -> String {
+pub fn without_parentheses(title: &str) -> String {
     let mut depth: usize = 0;
     let outside = title.chars().filter(|c| match c {
         '(' | '（' => {

@@ -40,7 +40,7 @@ pub fn words(text: &str, language: Option<&str>) -> Vec<Word> {
 #[derive(Debug, Clone)]
 pub struct Token {
     /// In small letters, with accents.
-    lower: String,
+    pub lower: String,
     pub position: u32,
     pub range: Range<usize>,
     pub script: Script,
