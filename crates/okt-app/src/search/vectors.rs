@@ -186,8 +186,9 @@ impl App {
             job: None,
         };
         let budget = SubjectBudget::unlimited();
-        let embedder =
-            Embedder::new(ai, billing, budget, Operation::QuestionEmbedding, &space).map_err(away)?.within(PATIENCE);
+        let embedder = Embedder::new(ai, billing, budget, Operation::QuestionEmbedding, &space)
+            .map_err(away)?
+            .within(PATIENCE);
         let breaker = &self.questions().model;
         if !breaker.lets_through(Instant::now()) {
             return Err("vectors_away");
