@@ -17,11 +17,14 @@ fn unit(no: i64) -> NewUnit {
     NewUnit { kind: UnitKind::Fact, no, sentences: None, words }
 }
 
+fn whole(source: i64) -> NewUnit {
+    let words = BTreeMap::from([("=varroosi".to_owned(), 1)]);
+    NewUnit { kind: UnitKind::Source, no: source, sentences: None, words }
+}
+
 /// A text that only the other tenant has.
 pub(crate) async fn plant(conn: &mut Connection, repository: RepositoryId, fact: i64) {
-    let words = BTreeMap::from([("=varroosi".to_owned(), 1)]);
-    let whole = NewUnit { kind: UnitKind::Source, no: SOURCE, sentences: None, words };
-    search_units::put(conn, repository, SOURCE, &[unit(fact), whole], Some("en")).await.unwrap();
+    search_units::put(conn, repository, SOURCE, &[unit(fact), whole(SOURCE)], Some("en")).await.unwrap();
 }
 
 fn word() -> Vec<String> {
@@ -89,7 +92,12 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         })
     }),
     ("search_units::note_unread", |conn, repository, theirs| {
-        Box::pin(async move { Ok(units::note_unread(conn, repository, theirs.source).await?) })
+        Box::pin(async move {
+            let source = units::read_source(conn, repository, theirs.source).await?;
+            let no = source.map_or(SOURCE, |source| source.no);
+            units::put(conn, repository, no, &[whole(no)], None).await?;
+            Ok(units::note_unread(conn, repository, theirs.source).await?)
+        })
     }),
     ("search_units::try_hold", |conn, repository, _| {
         Box::pin(async move {
