@@ -20,7 +20,8 @@ use okt_queue::{Finished, JobContext, JobError};
 use okt_store::facts::Made;
 use okt_store::outbox::When;
 use okt_store::{
-    facts, promptsets, repository_settings, search_units, source_extractions, source_images, source_texts, sources,
+    facts, promptsets, repository_settings, search_units, source_extractions, source_images, source_texts,
+    sources,
 };
 use tokio::time::Instant;
 

@@ -13,18 +13,86 @@ const MOST: usize = 64;
 const LONGEST: usize = 8;
 /// Small words inside of a name.
 const INSIDE: [&str; 24] = [
-    "of", "de", "la", "le", "les", "von", "van", "der", "den", "del", "della", "di", "da", "du", "dos", "das", "the", "for", "on",
-    "y", "e", "al", "el", "bin",
+    "of", "de", "la", "le", "les", "von", "van", "der", "den", "del", "della", "di", "da", "du", "dos",
+    "das", "the", "for", "on", "y", "e", "al", "el", "bin",
 ];
 /// Words that are written with a capital at the beginning of a sentence more often than in a name, beside the stop words of a
 /// language, and what is written with one and names nothing by itself.
 const NONE_ALONE: [&str; 74] = [
-    "he", "she", "they", "it", "we", "i", "you", "his", "her", "hers", "their", "its", "our", "my", "your", "who", "whose", "when",
-    "while", "where", "after", "before", "during", "since", "although", "though", "however", "both", "each", "many", "most",
-    "several", "some", "all", "another", "other", "here", "there", "then", "thus", "also", "from", "with", "one", "two", "three",
-    "first", "despite", "because", "under", "over", "upon", "until", "once", "only", "about", "january", "february", "march",
-    "april", "may", "june", "july", "august", "september", "october", "november", "december", "monday", "tuesday", "wednesday",
-    "thursday", "friday", "saturday",
+    "he",
+    "she",
+    "they",
+    "it",
+    "we",
+    "i",
+    "you",
+    "his",
+    "her",
+    "hers",
+    "their",
+    "its",
+    "our",
+    "my",
+    "your",
+    "who",
+    "whose",
+    "when",
+    "while",
+    "where",
+    "after",
+    "before",
+    "during",
+    "since",
+    "although",
+    "though",
+    "however",
+    "both",
+    "each",
+    "many",
+    "most",
+    "several",
+    "some",
+    "all",
+    "another",
+    "other",
+    "here",
+    "there",
+    "then",
+    "thus",
+    "also",
+    "from",
+    "with",
+    "one",
+    "two",
+    "three",
+    "first",
+    "despite",
+    "because",
+    "under",
+    "over",
+    "upon",
+    "until",
+    "once",
+    "only",
+    "about",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
 ];
 /// After these a full stop ends no sentence.
 const SHORT: [&str; 10] = ["st", "dr", "mr", "mrs", "ms", "jr", "sr", "no", "vs", "prof"];
@@ -145,10 +213,15 @@ mod tests {
     #[test]
     fn names_are_words_with_capitals_and_small_ones_between() {
         assert_eq!(
-            found("The film was directed by Ole Brandt, who studied at the University of Oslo with J. R. R. Tolkien."),
+            found(
+                "The film was directed by Ole Brandt, who studied at the University of Oslo with J. R. R. Tolkien."
+            ),
             ["j r r tolkien", "ole brandt", "university of oslo"]
         );
-        assert_eq!(found("In 1969 Apollo 11 landed. AT&T paid Procter & Gamble."), ["apollo 11", "at t", "procter gamble"]);
+        assert_eq!(
+            found("In 1969 Apollo 11 landed. AT&T paid Procter & Gamble."),
+            ["apollo 11", "at t", "procter gamble"]
+        );
         assert_eq!(found("A bridge in St. Louis stands."), ["st louis"]);
     }
 

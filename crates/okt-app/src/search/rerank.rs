@@ -118,10 +118,14 @@ impl App {
             job: None,
         };
         let settings = &self.config().search.rerank;
-        let reranker = Reranker::new(self.ai(), billing, &settings.model, settings.timeout.duration()).map_err(|error| {
-            tracing::warn!(error = &error as &dyn std::error::Error, "hits could not be ranked by a model");
-            AWAY
-        })?;
+        let reranker = Reranker::new(self.ai(), billing, &settings.model, settings.timeout.duration())
+            .map_err(|error| {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "hits could not be ranked by a model"
+                );
+                AWAY
+            })?;
         let asked = reranker.rerank(question.to_owned(), texts);
         match tokio::time::timeout(settings.timeout.duration(), asked).await {
             Ok(Ok(Scores::Given(scores))) => {
