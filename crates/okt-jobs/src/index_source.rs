@@ -9,7 +9,7 @@ use okt_model::{CleanupFacts, EmbedPassages, Error, IndexSource, UnitKind, Waiti
 use okt_queue::{Finished, JobContext, JobError};
 use okt_search::language_of;
 use okt_store::outbox::When;
-use okt_store::search_units::{self, Indexable, NewUnit};
+use okt_store::search_units::{self, Indexable, NAME, NewUnit, TITLE};
 use okt_store::{Tx, passage_vectors};
 
 use tokio::time::{Instant, sleep};
@@ -135,6 +135,7 @@ fn units(source: &Indexable) -> Vec<NewUnit> {
     }
     let mut whole = with_title(UnitKind::Source, source.no, None, &source.text);
     add(&mut whole.words, counted(source.author.as_deref().unwrap_or_default(), language));
+    whole.words.extend(named(source, language));
     units.push(whole);
     units
 }
@@ -145,6 +146,15 @@ fn counted(text: &str, language: Option<&str>) -> BTreeMap<String, u32> {
         *counts.entry(word.lexeme).or_default() += 1;
     }
     counts
+}
+
+/// The names of a source, which lead from it to others that have them.
+fn named(source: &Indexable, language: Option<&str>) -> BTreeMap<String, u32> {
+    let word = |name: &str| format!("{NAME}{name}");
+    let mut named: BTreeMap<String, u32> =
+        okt_search::names(&source.text, language).iter().map(|name| (word(name), 1)).collect();
+    named.extend(source.title.as_deref().and_then(okt_search::title_name).map(|name| (word(&name), TITLE)));
+    named
 }
 
 fn add(words: &mut BTreeMap<String, u32>, more: BTreeMap<String, u32>) {
@@ -213,5 +223,7 @@ mod tests {
         }
         assert!(units[2].words.contains_key("berg") && !units[1].words.contains_key("berg"));
         assert_eq!(units[1].sentences, Some((0, 1)));
+        assert_eq!(units[2].words.get("=stadte"), Some(&TITLE), "names are not stemmed");
+        assert!(!units[1].words.contains_key("=stadte"), "only the whole source has names");
     }
 }

@@ -94,6 +94,7 @@ const NONE_ALONE: [&str; 74] = [
     "friday",
     "saturday",
 ];
+const ARTICLES: [&str; 3] = ["the", "a", "an"];
 /// After these a full stop ends no sentence.
 const SHORT: [&str; 10] = ["st", "dr", "mr", "mrs", "ms", "jr", "sr", "no", "vs", "prof"];
 
@@ -128,7 +129,9 @@ pub fn names(text: &str, language: Option<&str>) -> Vec<String> {
 /// What a title names: `mercury` of `Mercury (planet)`.
 pub fn title_name(title: &str) -> Option<String> {
     let words = tokens(&without_parentheses(title));
-    let name = words.iter().map(|token| token.lexeme(None)).collect::<Vec<_>>().join(" ");
+    // As in texts: `The Silent Harbour` is called `the Silent Harbour` there.
+    let from = usize::from(words.len() > 1 && ARTICLES.contains(&&*words[0].lower));
+    let name = words[from..].iter().map(|token| token.lexeme(None)).collect::<Vec<_>>().join(" ");
     (words.len() <= LONGEST && is_name(&name)).then_some(name)
 }
 
@@ -236,7 +239,7 @@ mod tests {
     #[test]
     fn titles_are_names_without_what_tells_them_apart() {
         assert_eq!(title_name("Mercury (planet)").as_deref(), Some("mercury"));
-        assert_eq!(title_name("The Silent Harbour").as_deref(), Some("the silent harbour"));
+        assert_eq!(title_name("The Silent Harbour").as_deref(), Some("silent harbour"));
         assert_eq!(title_name("北京大学").as_deref(), Some("北京 京大 大学"));
         assert_eq!(title_name("1984"), None);
         assert_eq!(title_name("Effects of a very long list of things on another list of things"), None);

@@ -13,6 +13,11 @@ use okt_pg::Result;
 
 pub use writing::{give_up, list_existing, note_unread, put, try_hold};
 
+/// Among the words of a whole source, a name that it has begins so; no word does.
+pub const NAME: char = '=';
+/// How often a source has the name that is its title; others it has once.
+pub const TITLE: u32 = 2;
+
 /// A text that is to be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewUnit {
@@ -25,8 +30,10 @@ pub struct NewUnit {
 }
 
 impl NewUnit {
+    /// Names are no words of the text beside those that they are made of.
     fn length(&self) -> u32 {
-        self.words.values().fold(0, |sum, count| sum.saturating_add(*count))
+        let words = self.words.iter().filter(|(word, _)| !word.starts_with(NAME));
+        words.fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 }
 
@@ -247,6 +254,48 @@ pub async fn read(
         lists.entry(row.word).or_default().push(KeptList { block: row.block, entries: row.entries });
     }
     Ok(lists)
+}
+
+/// The names that sources have, as they stand among the words.
+#[tracing::instrument(level = "debug", name = "db.search_units.list_names", skip_all)]
+pub async fn list_names(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    sources: &[i64],
+) -> Result<Vec<(i64, String)>> {
+    let rows = sqlx::query!(
+        r#"SELECT u.no, w.word AS "word!"
+             FROM okt_repository.search_units u
+            CROSS JOIN LATERAL unnest(u.words) AS w (word)
+            WHERE u.repository_id = $1 AND u.kind = $3 AND u.no = ANY ($2) AND starts_with(w.word, $4)"#,
+        repository.uuid(),
+        sources,
+        UnitKind::Source.number(),
+        String::from(NAME),
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.no, row.word)).collect())
+}
+
+/// Of each of these sources the first facts that are found with it.
+#[tracing::instrument(level = "debug", name = "db.search_units.list_first_facts", skip_all)]
+pub async fn list_first_facts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    sources: &[i64],
+    each: i64,
+) -> Result<Vec<(i64, i64)>> {
+    let rows = sqlx::query!(
+        r#"SELECT n.no AS "source_no!", u.no AS "no!"
+             FROM unnest($2::bigint[]) AS n (no)
+            CROSS JOIN LATERAL (SELECT o.no FROM okt_repository.search_units o
+                                 WHERE o.repository_id = $1 AND o.source_no = n.no AND o.kind = $3
+                                 ORDER BY o.no LIMIT $4) AS u"#,
+        repository.uuid(),
+        sources,
+        UnitKind::Fact.number(),
+        each,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.source_no, row.no)).collect())
 }
 
 /// Those of these texts of a kind that can still be found.

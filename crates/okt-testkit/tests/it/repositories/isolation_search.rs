@@ -19,7 +19,9 @@ fn unit(no: i64) -> NewUnit {
 
 /// A text that only the other tenant has.
 pub(crate) async fn plant(conn: &mut Connection, repository: RepositoryId, fact: i64) {
-    search_units::put(conn, repository, SOURCE, &[unit(fact)], Some("en")).await.unwrap();
+    let words = BTreeMap::from([("=varroosi".to_owned(), 1)]);
+    let whole = NewUnit { kind: UnitKind::Source, no: SOURCE, sentences: None, words };
+    search_units::put(conn, repository, SOURCE, &[unit(fact), whole], Some("en")).await.unwrap();
 }
 
 fn word() -> Vec<String> {
@@ -69,6 +71,14 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         Box::pin(async move {
             Ok(!units::get(conn, repository, UnitKind::Fact, &[theirs.fact_no]).await?.is_empty())
         })
+    }),
+    ("search_units::list_names", |conn, repository, _| {
+        Box::pin(async move { Ok(!units::list_names(conn, repository, &[SOURCE]).await?.is_empty()) })
+    }),
+    ("search_units::list_first_facts", |conn, repository, _| {
+        Box::pin(
+            async move { Ok(!units::list_first_facts(conn, repository, &[SOURCE], 3).await?.is_empty()) },
+        )
     }),
     ("search_units::totals", |conn, repository, _| {
         Box::pin(async move { Ok(!units::totals(conn, repository).await?.statistics.is_empty()) })
