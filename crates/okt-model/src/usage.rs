@@ -17,6 +17,8 @@ words! {
         ConceptEmbedding = "concept_embedding",
         /// Whether two concepts are one thing.
         ConceptRefinement = "concept_refinement",
+        /// Of stretches of sources.
+        PassageEmbedding = "passage_embedding",
         /// What somebody looks for.
         QuestionEmbedding = "question_embedding",
         /// How well texts answer what somebody looks for.

@@ -3,6 +3,7 @@
 mod filters;
 mod fuzz;
 mod pages;
+mod passages;
 mod prefixes;
 mod rerank;
 mod upkeep;

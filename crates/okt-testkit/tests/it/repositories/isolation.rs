@@ -18,10 +18,12 @@ use okt_store::contexts::NewContext;
 use okt_store::outbox::{self, When};
 use okt_store::{Connection, audit_outbox, contexts, counters};
 use okt_testkit::db::run;
+use uuid::Uuid;
 
 use crate::repositories::two_databases::TwoDatabases;
 use crate::repositories::{
-    isolation_concepts, isolation_curation, isolation_facts, isolation_search, isolation_sources,
+    isolation_concepts, isolation_curation, isolation_facts, isolation_passages, isolation_search,
+    isolation_sources,
 };
 
 /// What the other tenant has, by the names under which one could ask for it.
@@ -36,6 +38,9 @@ pub(crate) struct Theirs {
     pub duplicate: FactId,
     pub job: JobId,
     pub source: SourceId,
+    /// Its number, and the vector of its passage.
+    pub source_no: i64,
+    pub passage: Uuid,
     pub image: ImageId,
     /// Two of their contexts.
     pub context: i64,
@@ -213,6 +218,7 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
         .chain(isolation_curation::CALLS)
         .chain(isolation_sources::CALLS)
         .chain(isolation_facts::CALLS)
+        .chain(isolation_passages::CALLS)
         .chain(isolation_search::CALLS)
 }
 
@@ -234,6 +240,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     let (fact, fact_no, duplicate) = isolation_facts::plant(&mut tx, one, source).await;
     let concepts = isolation_concepts::plant(&mut tx, one, fact_no).await;
     isolation_search::plant(&mut tx, one, fact_no).await;
+    let (source_no, passage) = isolation_passages::plant(&mut tx, one, source).await;
     let step = isolation_curation::plant(&mut tx, one, concepts).await;
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
@@ -252,6 +259,8 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
             duplicate,
             job,
             source,
+            source_no,
+            passage,
             image,
             context: held.no,
             target: target.no,

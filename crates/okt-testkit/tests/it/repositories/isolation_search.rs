@@ -42,6 +42,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("search_units::list_unread", |conn, repository, theirs| {
         Box::pin(async move {
+            units::note_unread(conn, repository, theirs.source).await?;
             Ok(units::list_unread(conn, repository, 0, 1_000).await?.0.contains(&theirs.source))
         })
     }),
