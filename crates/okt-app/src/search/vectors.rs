@@ -200,7 +200,6 @@ impl App {
 
     /// How near the first passages of each of these sources are to a question: the best of each. `None` where passages have no
     /// vectors, or the store does not answer.
-    #[expect(dead_code, reason = "the hop asks for it")]
     pub(super) async fn passage_cosines(
         &self,
         scope: &RepoAccess,
