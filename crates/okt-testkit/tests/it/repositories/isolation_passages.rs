@@ -60,10 +60,10 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("passage_vectors::finish", |conn, repository, theirs| {
         Box::pin(async move {
             vectors::mark(conn, repository, &[theirs.passage], 1).await?;
-            Ok(vectors::finish(conn, repository, theirs.source_no, 1).await?)
+            vectors::finish(conn, repository, theirs.source_no, 1).await
         })
     }),
     ("passage_vectors::note", |conn, repository, theirs| {
-        Box::pin(async move { Ok(vectors::note(conn, repository, theirs.source_no, Some(1)).await?) })
+        Box::pin(async move { vectors::note(conn, repository, theirs.source_no, Some(1)).await })
     }),
 ];

@@ -97,7 +97,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             let source = units::read_source(conn, repository, theirs.source).await?;
             let no = source.map_or(SOURCE, |source| source.no);
             units::put(conn, repository, no, &[whole(no)], None).await?;
-            Ok(units::note_unread(conn, repository, theirs.source).await?)
+            units::note_unread(conn, repository, theirs.source).await
         })
     }),
     ("search_units::try_hold", |conn, repository, _| {
