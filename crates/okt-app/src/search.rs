@@ -230,7 +230,13 @@ impl App {
             candidates.retain(|candidate| candidate.is_after(&after.place));
         }
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
-        let hits = hits::read(&mut tx, repository, &query, &candidates, mode, limit).await?;
+        let mut hits = hits::read(&mut tx, repository, &query, &candidates, mode, limit).await?;
+        for hit in &mut hits {
+            // A name is that of a concept, or stands in a text.
+            let of =
+                |via: &Via| if via.concept.is_some() { SearchType::Concepts } else { SearchType::Sources };
+            hit.via = hit.via.take().filter(|via| may_read(scope, of(via)));
+        }
         tx.commit().await?;
         Ok(SearchResults { hits, mode, degraded, unranked, facets })
     }

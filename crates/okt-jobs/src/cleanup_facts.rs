@@ -45,7 +45,7 @@ pub(crate) async fn run(_: CleanupFacts, ctx: JobContext, tools: Tools) -> Resul
     embed_concepts::reconcile(ctx.databases(), database, repository, &vectors, &space)
         .await
         .map_err(or_wait)?;
-    embed_passages::reconcile(ctx.databases(), database, repository, &vectors, &space)
+    embed_passages::reconcile(ctx.databases(), &tools, database, repository, &vectors, &space)
         .await
         .map_err(or_wait)?;
     vectors.store().index(&Tenant::new(repository, database), &vectors.space(&space)).await?;

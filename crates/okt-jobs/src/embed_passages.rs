@@ -4,6 +4,7 @@
 //! will be. So a passage that reads otherwise by now gets another one, and one that is in the store is not paid for again.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use okt_ai::{BUDGET_RETRY, Billing, Embedder, SubjectBudget, waiting_for_budget};
 use okt_model::{
@@ -11,8 +12,8 @@ use okt_model::{
     Waiting,
 };
 use okt_queue::{Finished, JobContext, JobError};
-use okt_store::Databases;
 use okt_store::passage_vectors::{self, PassageSource};
+use okt_store::{Databases, sources};
 use okt_vectors::{Tenant, Vectors};
 use uuid::Uuid;
 
@@ -22,6 +23,8 @@ use crate::index_source::byte_ranges;
 use crate::tools::billing;
 
 const PAGE: i64 = 500;
+/// Until the facts of a source were looked for.
+const FACTS_FIRST: Duration = Duration::from_secs(10);
 /// No more characters of a passage are embedded: those of a very long source are longer, and models take no more than so much.
 const LONGEST: usize = 2_000;
 
@@ -36,8 +39,13 @@ pub(crate) async fn run(payload: EmbedPassages, ctx: JobContext, tools: Tools) -
     let place = if is_on(&tools) { current(&tools).await? } else { None };
     let Some((space, vectors)) = place else { return ctx.begin().await?.commit(None).await };
     let source = Some(payload.source);
+    let most = max_cost(&ctx, source).await?;
+    // What may be spent on a source is for its facts first. Two that pay at once would not see each other's.
+    if most.is_some() && is_on_its_way(&ctx, payload.source).await? {
+        return Err(JobError::Waits { why: Waiting::Dependency, delay: FACTS_FIRST });
+    }
     let billing = billing(&ctx, source);
-    let budget = SubjectBudget::open(tools.ai(), &billing, max_cost(&ctx, source).await?).await?;
+    let budget = SubjectBudget::open(tools.ai(), &billing, most).await?;
     let maker = VectorMaker::new(&tools, &vectors, &space, billing, budget)?;
     vectors.store().prepare(&maker.place, false).await.map_err(or_wait)?;
     let Some(due) = maker.due(ctx.databases(), payload.source).await? else {
@@ -73,6 +81,13 @@ pub(crate) async fn run(payload: EmbedPassages, ctx: JobContext, tools: Tools) -
         passage_vectors::finish(&mut tx, ctx.repository(), due.source_no, space.no).await?;
     }
     tx.commit(Some(serde_json::json!({ "passages": done, "model": space.model, "usd": cost.usd }))).await
+}
+
+async fn is_on_its_way(ctx: &JobContext, source: SourceId) -> Result<bool> {
+    let mut tx = ctx.read().await?;
+    let source = sources::find(&mut tx, ctx.repository(), source).await?;
+    tx.commit().await?;
+    Ok(source.is_some_and(|source| source.status.is_on_its_way()))
 }
 
 /// Sees that all passages of a repository have a vector in a space, if they are to have any. Over budget, the others wait for the
@@ -115,10 +130,11 @@ pub(crate) async fn fill_all(
     Ok(())
 }
 
-/// Compares passages and vectors of a repository, and makes them fit: removes vectors of nobody, and forgets those that are gone. A
-/// sweep comes for passages that have lost theirs.
+/// Compares passages and vectors of a repository, and makes them fit: removes vectors of nobody, and, where passages are to have some,
+/// forgets those that are gone. A sweep comes for passages that have lost theirs.
 pub(crate) async fn reconcile(
     databases: &Databases,
+    tools: &Tools,
     database: &str,
     repository: RepositoryId,
     vectors: &Vectors,
@@ -141,13 +157,12 @@ pub(crate) async fn reconcile(
         }
     }
     let mut after = 0;
-    loop {
+    while is_on(tools) {
         let mut tx = databases.begin_to_read(database, repository).await?;
-        let marked = passage_vectors::list_marked(&mut tx, repository, space.no, after, PAGE).await?;
+        let (ids, next) = passage_vectors::list_marked(&mut tx, repository, space.no, after, PAGE).await?;
         tx.commit().await?;
-        let Some(last) = marked.last() else { return Ok(()) };
-        after = last.0;
-        let ids: Vec<Uuid> = marked.iter().map(|(_, vector)| *vector).collect();
+        let Some(next) = next else { break };
+        after = next;
         let there: HashSet<Uuid> =
             vectors.store().existing(&tenant, &place, &ids).await?.into_iter().collect();
         let missing: Vec<Uuid> = ids.into_iter().filter(|vector| !there.contains(vector)).collect();
@@ -157,6 +172,7 @@ pub(crate) async fn reconcile(
             tx.commit().await?;
         }
     }
+    Ok(())
 }
 
 /// What is to be done for a source.

@@ -235,7 +235,7 @@ async fn check(
         compare(databases, repository).await?;
         embed_concepts::reconcile(databases, database, *id, vectors, space).await?;
         embed_concepts::fill_all(databases, tools, vectors, repository, space).await?;
-        embed_passages::reconcile(databases, database, *id, vectors, space).await?;
+        embed_passages::reconcile(databases, tools, database, *id, vectors, space).await?;
         embed_passages::fill_all(databases, tools, vectors, repository, space).await?;
         vectors.store().index(&Tenant::new(*id, database), &vectors.space(space)).await?;
     }

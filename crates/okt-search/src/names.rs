@@ -1,10 +1,11 @@
 //! Names in a text, told by their capitals. They lead from one text to another that speaks of the same, whatever was
 //! stated of either; scripts without capitals have none.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 use crate::hop::without_parentheses;
-use crate::language::Language;
+use crate::language::{Language, language_code};
 use crate::words::{Script, Token, tokens};
 
 /// A text has no more names than this: of a longer one, those that it says most often.
@@ -18,94 +19,30 @@ const INSIDE: [&str; 24] = [
 ];
 /// Words that are written with a capital at the beginning of a sentence more often than in a name, beside the stop words of a
 /// language, and what is written with one and names nothing by itself.
-const NONE_ALONE: [&str; 74] = [
-    "he",
-    "she",
-    "they",
-    "it",
-    "we",
-    "i",
-    "you",
-    "his",
-    "her",
-    "hers",
-    "their",
-    "its",
-    "our",
-    "my",
-    "your",
-    "who",
-    "whose",
-    "when",
-    "while",
-    "where",
-    "after",
-    "before",
-    "during",
-    "since",
-    "although",
-    "though",
-    "however",
-    "both",
-    "each",
-    "many",
-    "most",
-    "several",
-    "some",
-    "all",
-    "another",
-    "other",
-    "here",
-    "there",
-    "then",
-    "thus",
-    "also",
-    "from",
-    "with",
-    "one",
-    "two",
-    "three",
-    "first",
-    "despite",
-    "because",
-    "under",
-    "over",
-    "upon",
-    "until",
-    "once",
-    "only",
-    "about",
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-];
+static NONE_ALONE: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    "he she they it we i you his her hers their its our my your who whose when while where after before during \
+     since although though however both each many most several some all another other here there then thus also \
+     from with one two three first despite because under over upon until once only about january february march \
+     april may june july august september october november december monday tuesday wednesday thursday friday \
+     saturday sunday"
+        .split(' ')
+        .collect()
+});
 const ARTICLES: [&str; 3] = ["the", "a", "an"];
 /// After these a full stop ends no sentence.
 const SHORT: [&str; 10] = ["st", "dr", "mr", "mrs", "ms", "jr", "sr", "no", "vs", "prof"];
 
 /// The names of a text in a language, folded, each once, those that it says most often first.
 pub fn names(text: &str, language: Option<&str>) -> Vec<String> {
+    let code = language.map(language_code);
     let language = language.and_then(Language::find);
     let is_none = |token: &Token| {
         let written = text.get(token.range.clone()).unwrap_or_default();
         let is_short_form = written.chars().count() > 1 && written.chars().all(char::is_uppercase);
-        !is_short_form && (NONE_ALONE.contains(&&*token.lower) || token.is_stop(language))
+        !is_short_form && (NONE_ALONE.contains(&*token.lower) || token.is_stop(language))
     };
+    // There every noun has a capital, so one word alone says nothing.
+    let capitals_everywhere = code.as_deref() == Some("de");
     let is_number = |token: &Token| token.lower.chars().all(|c| c.is_ascii_digit());
     let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
     for (at, span) in spans(text).into_iter().enumerate() {
@@ -118,7 +55,7 @@ pub fn names(text: &str, language: Option<&str>) -> Vec<String> {
             words = rest;
         }
         // A word at the beginning of a sentence has its capital from there.
-        let lone = words.len() == 1 && begins && words.len() == span.words.len();
+        let lone = words.len() == 1 && (capitals_everywhere || begins && words.len() == span.words.len());
         let lexemes: Vec<String> = words.iter().map(|token| token.lexeme(None)).collect();
         let name = lexemes.join(" ");
         if !lone && is_name(&name) {
@@ -237,6 +174,7 @@ mod tests {
     fn the_capital_of_a_sentence_is_none() {
         assert_eq!(found("Bridges are old. He crossed them. However they fell in March 1902."), [""; 0]);
         assert_eq!(found("The Ole Brandt prize is old. In Oslo it is given."), ["ole brandt", "oslo"]);
+        assert_eq!(names("Die Brücken sah Ole Brandt am Sonntag im Winter.", Some("de")), ["ole brandt"]);
         // A name that stands elsewhere too.
         assert_eq!(found("Oslo is old. They saw Oslo."), ["oslo"]);
     }

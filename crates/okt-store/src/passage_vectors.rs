@@ -136,9 +136,10 @@ pub async fn list(
         r#"SELECT u.no AS "no!", u.vector_id AS "vector_id!"
              FROM unnest($2::bigint[]) AS n (no)
             CROSS JOIN LATERAL (SELECT o.no, o.vector_id FROM okt_repository.search_units o
-                                 WHERE o.repository_id = $1 AND o.kind = $3
+                                 WHERE o.repository_id = $1 AND o.kind = $3 AND o.source_no = n.no
                                    AND o.no >= n.no * $4::bigint AND o.no < n.no * $4::bigint + least($5::bigint, $4)
-                                   AND o.vector_id IS NOT NULL) AS u
+                                   AND o.vector_id IS NOT NULL
+                                 ORDER BY o.no LIMIT $4) AS u
             LIMIT $6"#,
         repository.uuid(),
         sources,
@@ -220,26 +221,28 @@ pub async fn mark(
     Ok(done.execute(conn).await?.rows_affected())
 }
 
-/// Passages that are said to have a vector in a space, from after a number on, with their vectors.
+/// Looks at so many passages from after a number on: those that are said to have a vector in a space, with their vectors, and the
+/// number to go on after. `None` if there are no more.
 #[tracing::instrument(level = "debug", name = "db.passage_vectors.list_marked", skip_all)]
 pub async fn list_marked(
     conn: &mut PgConnection,
     repository: RepositoryId,
     space: i16,
     after: i64,
-    limit: i64,
-) -> Result<Vec<(i64, Uuid)>> {
+    looked_at: i64,
+) -> Result<(Vec<Uuid>, Option<i64>)> {
     let rows = sqlx::query!(
-        r#"SELECT no, vector_id AS "vector_id!" FROM okt_repository.search_units
-            WHERE repository_id = $1 AND kind = $2 AND no > $3 AND embedded_in = $4 AND vector_id IS NOT NULL
-            ORDER BY no LIMIT $5"#,
+        "SELECT no, vector_id, embedded_in FROM okt_repository.search_units
+          WHERE repository_id = $1 AND kind = $2 AND no > $3 ORDER BY no LIMIT $4",
         repository.uuid(),
         UnitKind::Passage.number(),
         after,
-        space,
-        limit,
+        looked_at,
     );
-    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.no, row.vector_id)).collect())
+    let rows = rows.fetch_all(conn).await?;
+    let next = rows.last().map(|row| row.no);
+    let marked = rows.into_iter().filter(|row| row.embedded_in == Some(space));
+    Ok((marked.filter_map(|row| row.vector_id).collect(), next))
 }
 
 /// The passages of these vectors have none after all. Their sources are looked at again.

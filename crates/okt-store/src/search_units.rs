@@ -256,6 +256,29 @@ pub async fn read(
     Ok(lists)
 }
 
+/// Those of these words that at least two and at most so many sources have. Of a frequent one no more is read than says so.
+#[tracing::instrument(level = "debug", name = "db.search_units.list_few", skip_all)]
+pub async fn list_few(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    words: &[String],
+    most: i64,
+) -> Result<Vec<String>> {
+    let rows = sqlx::query_scalar!(
+        r#"SELECT n.word AS "word!"
+             FROM unnest($3::text[]) AS n (word)
+            CROSS JOIN LATERAL (SELECT o.documents FROM okt_repository.search_lists o
+                                 WHERE o.repository_id = $1 AND o.kind = $2 AND o.word = n.word
+                                 ORDER BY o.block LIMIT $4::bigint + 1) AS l
+            GROUP BY n.word HAVING sum(l.documents) BETWEEN 2 AND $4::bigint ORDER BY n.word"#,
+        repository.uuid(),
+        UnitKind::Source.number(),
+        words,
+        most,
+    );
+    Ok(rows.fetch_all(conn).await?)
+}
+
 /// The names that sources have, as they stand among the words.
 #[tracing::instrument(level = "debug", name = "db.search_units.list_names", skip_all)]
 pub async fn list_names(

@@ -76,7 +76,7 @@ impl App {
         tx.commit().await?;
         let reached = match nearest {
             Some(nearest) => {
-                let of_facts = self.cosines(scope, nearest, &map, &compared).await?;
+                let of_facts = self.cosines(scope, nearest, &mut map, &compared).await?;
                 let of_passages = self.passage_cosines(scope, nearest, &compared).await?;
                 reach(&map, best(of_facts, of_passages).as_ref())
             }
@@ -90,7 +90,7 @@ impl App {
         &self,
         scope: &RepoAccess,
         nearest: &Nearest,
-        map: &Map,
+        map: &mut Map,
         compared: &[i64],
     ) -> Result<Option<HashMap<i64, f64>>> {
         let Some(vectors) = self.vectors() else { return Ok(None) };
@@ -110,9 +110,11 @@ impl App {
             .collect();
         let mut of_source: HashMap<i64, f64> = HashMap::new();
         for source in compared {
-            let cosines = map.facts.get(source).into_iter().flatten().filter_map(|fact| of_fact.get(fact));
-            if let Some(most) = cosines.copied().reduce(f64::max) {
+            let facts = map.facts.get(source).into_iter().flatten();
+            let near = facts.filter_map(|fact| Some((*fact, *of_fact.get(fact)?)));
+            if let Some((fact, most)) = near.max_by(|one, other| one.1.total_cmp(&other.1)) {
                 of_source.insert(*source, most);
+                map.nearest.insert(*source, fact);
             }
         }
         Ok(Some(of_source))
@@ -150,6 +152,10 @@ struct Map {
     frequencies: HashMap<Key, u64>,
     /// Of each source those facts that speak of a concept, or else its first ones.
     facts: HashMap<i64, BTreeSet<i64>>,
+    /// The fact of a source that speaks of a concept.
+    speaking: HashMap<(i64, Key), i64>,
+    /// The fact of a source that is nearest to the question.
+    nearest: HashMap<i64, i64>,
 }
 
 impl Map {
@@ -171,11 +177,7 @@ impl Map {
             .map(|(_, name)| name)
             .collect();
         let names: Vec<String> = names.into_iter().collect();
-        let counts = search_units::count(conn, repository, UnitKind::Source, &names).await?;
-        let few = u64::try_from(EACH).map_err(Error::internal)?;
-        let is_few =
-            |name: &String| counts.get(name).is_some_and(|listed| (2..=few).contains(&listed.documents));
-        let names: Vec<String> = names.into_iter().filter(is_few).collect();
+        let names = search_units::list_few(conn, repository, &names, EACH).await?;
         let lists = search_units::read(conn, repository, UnitKind::Source, &names, Range::default()).await?;
         let mut map = Self { concepts, ..Self::default() };
         map.add_links(&links);
@@ -204,7 +206,9 @@ impl Map {
 
     fn add_links(&mut self, links: &[Link]) {
         for link in links {
-            self.add(link.source_no, Key::Concept(link.concept), link.title);
+            let key = Key::Concept(link.concept);
+            self.add(link.source_no, key, link.title);
+            self.speaking.insert((link.source_no, key), link.fact_no);
             self.facts.entry(link.source_no).or_default().insert(link.fact_no);
         }
     }
@@ -236,6 +240,12 @@ impl Map {
         let names = self.names.iter().enumerate().map(|(at, name)| (Key::Name(at), name.as_str()));
         let concepts = self.concepts.iter().map(|(id, name)| (Key::Concept(*id), name.as_str()));
         named(&query.text, &names.chain(concepts).collect::<Vec<_>>())
+    }
+
+    /// The fact that shows why a source was reached: the one that speaks of what led there, or else the nearest, or the first.
+    fn fact(&self, source: i64, via: Key) -> Option<i64> {
+        let speaking = self.speaking.get(&(source, via)).or_else(|| self.nearest.get(&source));
+        speaking.or_else(|| self.facts.get(&source)?.first()).copied()
     }
 
     fn via(&self, key: Key) -> Via {
@@ -278,9 +288,9 @@ fn reordered(
             candidate.score = score;
             continue;
         }
-        let fact = map.facts.get(&place.unit).and_then(BTreeSet::first);
+        let fact = place.via.and_then(|via| map.fact(place.unit, via));
         let shown = match fact {
-            Some(fact) if types.contains(&SearchType::Facts) => Some((SearchType::Facts, *fact)),
+            Some(fact) if types.contains(&SearchType::Facts) => Some((SearchType::Facts, fact)),
             _ if types.contains(&SearchType::Passages) => Some((SearchType::Passages, place.unit * 256)),
             _ if types.contains(&SearchType::Sources) => Some((SearchType::Sources, place.unit)),
             _ => None,

@@ -25,7 +25,7 @@ pub struct Search {
 #[serde(deny_unknown_fields)]
 pub struct Passages {
     /// Whether passages are embedded, so that what no fact says is found by its meaning too. Off by default: every source is then
-    /// embedded, and paid for, as a whole. Passages that are there already follow within minutes of the next start.
+    /// embedded, and paid for, as a whole. Passages that are there already follow after the next start.
     pub vectors: bool,
 }
 

@@ -51,7 +51,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("passage_vectors::list_marked", |conn, repository, theirs| {
         Box::pin(async move {
             vectors::mark(conn, repository, &[theirs.passage], 1).await?;
-            Ok(!vectors::list_marked(conn, repository, 1, 0, 10).await?.is_empty())
+            Ok(!vectors::list_marked(conn, repository, 1, 0, 10).await?.0.is_empty())
         })
     }),
     ("passage_vectors::unmark", |conn, repository, theirs| {

@@ -79,6 +79,13 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("search_units::list_names", |conn, repository, _| {
         Box::pin(async move { Ok(!units::list_names(conn, repository, &[SOURCE]).await?.is_empty()) })
     }),
+    ("search_units::list_few", |conn, repository, _| {
+        Box::pin(async move {
+            // Two have it then, of which one is nobody else's.
+            units::put(conn, repository, SOURCE + 1, &[whole(SOURCE + 1)], None).await?;
+            Ok(!units::list_few(conn, repository, &["=varroosi".to_owned()], 10).await?.is_empty())
+        })
+    }),
     ("search_units::list_first_facts", |conn, repository, _| {
         Box::pin(
             async move { Ok(!units::list_first_facts(conn, repository, &[SOURCE], 3).await?.is_empty()) },
