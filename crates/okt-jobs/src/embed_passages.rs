@@ -83,7 +83,7 @@ pub(crate) async fn run(payload: EmbedPassages, ctx: JobContext, tools: Tools) -
     tx.commit(Some(serde_json::json!({ "passages": done, "model": space.model, "usd": cost.usd }))).await
 }
 
-async fn is_on_its_way(ctx: &JobContext, source: SourceId) -> Result<bool> {
+async fn is_on_its_way(ctx: &JobContext, source: SourceId) -> Result<bool, JobError> {
     let mut tx = ctx.read().await?;
     let source = sources::find(&mut tx, ctx.repository(), source).await?;
     tx.commit().await?;
