@@ -79,13 +79,6 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("search_units::list_names", |conn, repository, _| {
         Box::pin(async move { Ok(!units::list_names(conn, repository, &[SOURCE]).await?.is_empty()) })
     }),
-    ("search_units::list_few", |conn, repository, _| {
-        Box::pin(async move {
-            // Two have it then, of which one is nobody else's.
-            units::put(conn, repository, SOURCE + 1, &[whole(SOURCE + 1)], None).await?;
-            Ok(!units::list_few(conn, repository, &["=varroosi".to_owned()], 10).await?.is_empty())
-        })
-    }),
     ("search_units::list_first_facts", |conn, repository, _| {
         Box::pin(
             async move { Ok(!units::list_first_facts(conn, repository, &[SOURCE], 3).await?.is_empty()) },
@@ -97,6 +90,13 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("search_units::give_up", |conn, repository, theirs| {
         Box::pin(async move {
             Ok(units::give_up(conn, repository, SOURCE, &[(UnitKind::Fact, theirs.fact_no)]).await? > 0)
+        })
+    }),
+    ("search_units::list_few", |conn, repository, _| {
+        Box::pin(async move {
+            // Two have it then, of which one is nobody else's.
+            units::put(conn, repository, SOURCE + 1, &[whole(SOURCE + 1)], None).await?;
+            Ok(!units::list_few(conn, repository, &["=varroosi".to_owned()], 10).await?.is_empty())
         })
     }),
     ("search_units::note_unread", |conn, repository, theirs| {
