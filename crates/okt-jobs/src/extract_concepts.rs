@@ -36,11 +36,7 @@ struct Work {
     facts: Vec<Readable>,
     contexts: Vec<Context>,
     unmapped: UnmappedContexts,
-    promptset: Promptset,
-    model: String,
-    promptset_hash: ContentHash,
-    /// The model and its instructions as one number.
-    reader: i64,
+    reader: Reader,
 }
 
 /// The concepts of a fact, which is given by its place in [`Work::facts`].
@@ -103,7 +99,7 @@ pub(crate) async fn run(
         // Deleted meanwhile.
         return ctx.begin().await?.commit(None).await;
     };
-    let (work, findings) = if work.model == concepts::MODEL {
+    let (work, findings) = if work.reader.model == concepts::MODEL {
         extract(work).await?
     } else {
         let on_cost = |cost| ctx.spent(cost);
@@ -118,7 +114,7 @@ struct Reader {
     promptset: Promptset,
     model: String,
     promptset_hash: ContentHash,
-    /// The model and its instructions.
+    /// The model and its instructions as one number.
     number: i64,
 }
 
@@ -177,16 +173,15 @@ impl Work {
         let settings = repository_settings::find(&mut conn, ctx.repository()).await?.unwrap_or_default();
         let reader = Reader::of(&mut conn, tools, ctx.repository()).await?;
         drop(conn);
-        let Reader { promptset, model, promptset_hash, number: reader } = reader;
         let mut tx = ctx.checkpoint().await?;
         let Some(source) = sources::find(&mut tx, ctx.repository(), source).await? else { return Ok(None) };
-        let facts = concept_readings::list(&mut tx, ctx.repository(), source.id, reader).await?;
+        let facts = concept_readings::list(&mut tx, ctx.repository(), source.id, reader.number).await?;
         let mut contexts = contexts::list(&mut tx, ctx.repository()).await?;
         tx.commit().await?;
         // What becomes a part of another one takes in nothing new.
         contexts.retain(|context| context.merging_into.is_none());
         let unmapped = settings.unmapped_contexts;
-        Ok(Some(Self { source, facts, contexts, unmapped, promptset, model, promptset_hash, reader }))
+        Ok(Some(Self { source, facts, contexts, unmapped, reader }))
     }
 }
 
@@ -231,12 +226,12 @@ async fn conclude(
     writing::write(ctx, work, &found, &mut skipped).await?;
     let mut tx = ctx.checkpoint().await?;
     let (facts, links) =
-        concept_readings::count(&mut tx, ctx.repository(), work.source.id, work.reader).await?;
+        concept_readings::count(&mut tx, ctx.repository(), work.source.id, work.reader.number).await?;
     tx.commit().await?;
     let count = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let extraction = ConceptExtraction {
-        model: work.model.clone(),
-        promptset_hash: work.promptset_hash.to_string(),
+        model: work.reader.model.clone(),
+        promptset_hash: work.reader.promptset_hash.to_string(),
         facts: count(facts),
         links: count(links),
         skipped,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use okt_model::{CleanupFacts, EmbedPassages, Error, IndexSource, UnitKind, Waiting};
+use okt_model::{CleanupFacts, EmbedPassages, Error, IndexSource, PASSAGES_OF_SOURCE, UnitKind, Waiting};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_search::language_of;
 use okt_store::outbox::When;
@@ -27,7 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// About so many words make a passage.
 const PASSAGE: usize = 120;
 /// A source has no more passages than this; those of a long one are longer.
-const MOST_PASSAGES: usize = 256;
+#[expect(clippy::cast_possible_truncation, reason = "a small number")]
+const MOST_PASSAGES: usize = PASSAGES_OF_SOURCE as usize;
 /// Until vectors of passages that are gone are removed; no hurry, for they lead nowhere.
 const VECTORS_LEFT_MS: i64 = 10 * 60 * 1_000;
 
@@ -89,7 +90,7 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> 
 /// Those of the passages of a source.
 async fn vectors(ctx: &JobContext, source_no: i64) -> Result<BTreeSet<Uuid>, JobError> {
     let mut tx = ctx.read().await?;
-    let all = i64::try_from(MOST_PASSAGES).map_err(Error::internal)?;
+    let all = PASSAGES_OF_SOURCE;
     let vectors = passage_vectors::list(&mut tx, ctx.repository(), &[source_no], all, all).await?;
     tx.commit().await?;
     Ok(vectors.into_iter().map(|(vector, _)| vector).collect())
@@ -130,7 +131,7 @@ fn units(source: &Indexable) -> Vec<NewUnit> {
     for (at, (first, last)) in passages(&lengths).into_iter().enumerate() {
         let text = source.text.get(bytes[first].start..bytes[last].end).unwrap_or_default();
         let number = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
-        let no = source.no * 256 + i64::from(number(at));
+        let no = source.no * PASSAGES_OF_SOURCE + i64::from(number(at));
         units.push(with_title(UnitKind::Passage, no, Some((number(first), number(last))), text));
     }
     let mut whole = with_title(UnitKind::Source, source.no, None, &source.text);

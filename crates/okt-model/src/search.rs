@@ -39,6 +39,9 @@ words! {
     }
 }
 
+/// A source has so many passages at most; those of source `n` are numbered from `n * PASSAGES_OF_SOURCE` on.
+pub const PASSAGES_OF_SOURCE: i64 = 256;
+
 /// What a text that can be found is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UnitKind {

@@ -8,7 +8,7 @@ use crate::words::Word;
 /// Whether the words of a text allow it as an answer. Single words that are looked for are not asked for here, and phrases only
 /// where they are required.
 pub fn fits(query: &Query, words: &[Word], phrases_required: bool) -> bool {
-    if (query.phrases.is_empty() || !phrases_required) && query.without.is_empty() {
+    if !query.asks_for_a_look(phrases_required) {
         return true;
     }
     let mut at: HashMap<u32, &str> = HashMap::with_capacity(words.len());

@@ -174,6 +174,11 @@ impl Query {
         terms
     }
 
+    /// Whether a text has to be looked at before it is an answer, where phrases are required or not.
+    pub fn asks_for_a_look(&self, phrases_required: bool) -> bool {
+        phrases_required && !self.phrases.is_empty() || !self.without.is_empty()
+    }
+
     fn add_text(&mut self, words: &str) {
         if !self.text.is_empty() && !words.is_empty() {
             self.text.push(' ');

@@ -2,15 +2,12 @@
 //!
 //! A row that somebody is writing anew is passed over: whoever writes it asks for its vector then.
 
-use okt_model::{RepositoryId, SourceId, UnitKind, content_hash};
+use okt_model::{PASSAGES_OF_SOURCE, RepositoryId, SourceId, UnitKind, content_hash};
 use okt_search::WORDS_VERSION;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use okt_pg::Result;
-
-/// Numbers of passages that belong to one source.
-const EACH: i64 = 256;
 
 /// A source with its passages.
 #[derive(Clone, Debug)]
@@ -73,8 +70,8 @@ pub async fn read_source(
             WHERE repository_id = $1 AND kind = $2 AND no >= $3 AND no < $3 + $4::bigint ORDER BY no"#,
         repository.uuid(),
         UnitKind::Passage.number(),
-        row.no * EACH,
-        EACH,
+        row.no * PASSAGES_OF_SOURCE,
+        PASSAGES_OF_SOURCE,
     );
     let passages = passages.fetch_all(conn).await?.into_iter().map(|passage| Passage {
         no: passage.no,
@@ -144,7 +141,7 @@ pub async fn list(
         repository.uuid(),
         sources,
         UnitKind::Passage.number(),
-        EACH,
+        PASSAGES_OF_SOURCE,
         each,
         limit,
     );
@@ -249,7 +246,7 @@ pub async fn list_marked(
 #[tracing::instrument(level = "debug", name = "db.passage_vectors.unmark", skip_all)]
 pub async fn unmark(conn: &mut PgConnection, repository: RepositoryId, vectors: &[Uuid]) -> Result<u64> {
     let numbers: Vec<i64> = vectors.iter().map(|vector| number(*vector)).collect();
-    let sources: Vec<i64> = numbers.iter().map(|no| no / EACH).collect();
+    let sources: Vec<i64> = numbers.iter().map(|no| no / PASSAGES_OF_SOURCE).collect();
     let noted = sqlx::query!(
         "UPDATE okt_repository.search_units u SET embedded_in = NULL
            FROM (SELECT no FROM okt_repository.search_units
@@ -297,7 +294,7 @@ pub async fn finish(
         source_no,
         space,
         UnitKind::Passage.number(),
-        EACH,
+        PASSAGES_OF_SOURCE,
     );
     Ok(done.execute(conn).await?.rows_affected() == 1)
 }
@@ -328,12 +325,15 @@ mod tests {
     #[test]
     fn a_vector_says_which_passage_it_is_of_and_of_which_text() {
         let (one, other) = (RepositoryId::mint(), RepositoryId::mint());
-        let id = vector_id(one, 7 * EACH + 3, "Tides. The Moon.");
-        assert_eq!((number(id), vector_id(one, 7 * EACH + 3, "Tides. The Moon.")), (7 * EACH + 3, id));
+        let id = vector_id(one, 7 * PASSAGES_OF_SOURCE + 3, "Tides. The Moon.");
+        assert_eq!(
+            (number(id), vector_id(one, 7 * PASSAGES_OF_SOURCE + 3, "Tides. The Moon.")),
+            (7 * PASSAGES_OF_SOURCE + 3, id)
+        );
         let others = [
-            vector_id(one, 7 * EACH + 3, "Tides. The Sun."),
-            vector_id(one, 7 * EACH + 4, "Tides. The Moon."),
-            vector_id(other, 7 * EACH + 3, "Tides. The Moon."),
+            vector_id(one, 7 * PASSAGES_OF_SOURCE + 3, "Tides. The Sun."),
+            vector_id(one, 7 * PASSAGES_OF_SOURCE + 4, "Tides. The Moon."),
+            vector_id(other, 7 * PASSAGES_OF_SOURCE + 3, "Tides. The Moon."),
         ];
         assert!(!others.contains(&id));
         assert_eq!(number(vector_id(one, i64::MAX, "")), i64::MAX);

@@ -279,15 +279,15 @@ pub async fn list_few(
     Ok(rows.fetch_all(conn).await?)
 }
 
-/// The names that sources have, as they stand among the words.
+/// The names that sources have, each once, as they stand among the words.
 #[tracing::instrument(level = "debug", name = "db.search_units.list_names", skip_all)]
 pub async fn list_names(
     conn: &mut PgConnection,
     repository: RepositoryId,
     sources: &[i64],
-) -> Result<Vec<(i64, String)>> {
-    let rows = sqlx::query!(
-        r#"SELECT u.no, w.word AS "word!"
+) -> Result<Vec<String>> {
+    let rows = sqlx::query_scalar!(
+        r#"SELECT DISTINCT w.word AS "word!"
              FROM okt_repository.search_units u
             CROSS JOIN LATERAL unnest(u.words) AS w (word)
             WHERE u.repository_id = $1 AND u.kind = $3 AND u.no = ANY ($2) AND starts_with(w.word, $4)"#,
@@ -296,7 +296,7 @@ pub async fn list_names(
         UnitKind::Source.number(),
         String::from(NAME),
     );
-    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.no, row.word)).collect())
+    Ok(rows.fetch_all(conn).await?)
 }
 
 /// Of each of these sources the first facts that are found with it.

@@ -6,7 +6,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use chrono::Datelike as _;
-use okt_model::{Concept, ConceptId, RepositoryId, Result, SearchType, SourceId, UnitKind, name_key};
+use okt_model::{
+    Concept, ConceptId, PASSAGES_OF_SOURCE, RepositoryId, Result, SearchType, SourceId, UnitKind, name_key,
+};
 use okt_search::{Field, Filter, Years, block, language_code};
 use okt_store::concepts;
 use okt_store::search_hits::{self, SourceHit};
@@ -54,7 +56,7 @@ impl Narrow {
     pub fn has(&self, kind: UnitKind, no: i64) -> bool {
         match kind {
             UnitKind::Fact => self.facts.contains(&no),
-            UnitKind::Passage => self.sources.contains(&(no / 256)),
+            UnitKind::Passage => self.sources.contains(&(no / PASSAGES_OF_SOURCE)),
             UnitKind::Source => self.sources.contains(&no),
         }
     }
@@ -63,7 +65,7 @@ impl Narrow {
     pub fn blocks(&self, kind: UnitKind) -> Vec<i64> {
         let blocks: BTreeSet<i64> = match kind {
             UnitKind::Fact => self.facts.iter().map(|no| block(*no)).collect(),
-            UnitKind::Passage => self.sources.iter().map(|no| block(no * 256)).collect(),
+            UnitKind::Passage => self.sources.iter().map(|no| block(no * PASSAGES_OF_SOURCE)).collect(),
             UnitKind::Source => self.sources.iter().map(|no| block(*no)).collect(),
         };
         blocks.into_iter().collect()

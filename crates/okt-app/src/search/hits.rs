@@ -172,7 +172,7 @@ impl Texts {
         let language = language_of(known, &text);
         // Of a whole source only the beginning is here.
         let looked_at = !matches!(candidate.kind, SearchType::Sources | SearchType::Concepts);
-        if looked_at && (!query.phrases.is_empty() || !query.without.is_empty()) {
+        if looked_at && query.asks_for_a_look(phrases_required) {
             let whole = format!("{}. {text}", title.as_deref().unwrap_or_default());
             if !fits(query, &words(&whole, language), phrases_required) {
                 return None;

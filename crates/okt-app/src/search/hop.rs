@@ -5,7 +5,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use okt_auth::RepoAccess;
-use okt_model::{ConceptId, Error, FoundThrough, RepositoryId, Result, SearchType, UnitKind};
+use okt_model::{
+    ConceptId, Error, FoundThrough, PASSAGES_OF_SOURCE, RepositoryId, Result, SearchType, UnitKind,
+};
 use okt_search::{ANCHOR, Graph, Hop, Query, anchors, decode, named, title_name};
 use okt_store::Connection;
 use okt_store::search_hits::{self, Link};
@@ -13,7 +15,7 @@ use okt_store::search_units::{self, NAME, Range, TITLE, Totals};
 use okt_vectors::{Tenant, cosine};
 use uuid::Uuid;
 
-use super::vectors::{Nearest, PATIENCE};
+use super::vectors::{Nearest, PATIENCE, improve};
 use super::{Candidate, Ranks, Via};
 use crate::App;
 
@@ -126,8 +128,7 @@ fn best(one: Option<HashMap<i64, f64>>, other: Option<HashMap<i64, f64>>) -> Opt
     match (one, other) {
         (Some(mut best), Some(other)) => {
             for (source, cosine) in other {
-                let most = best.entry(source).or_insert(cosine);
-                *most = most.max(cosine);
+                improve(&mut best, source, cosine);
             }
             Some(best)
         }
@@ -171,12 +172,7 @@ impl Map {
         links.extend(linked);
         let concepts: HashMap<ConceptId, String> =
             search_hits::name_concepts(conn, repository, &concepts).await?.into_iter().collect();
-        let names: BTreeSet<String> = search_units::list_names(conn, repository, seeds)
-            .await?
-            .into_iter()
-            .map(|(_, name)| name)
-            .collect();
-        let names: Vec<String> = names.into_iter().collect();
+        let names = search_units::list_names(conn, repository, seeds).await?;
         let names = search_units::list_few(conn, repository, &names, EACH).await?;
         let lists = search_units::read(conn, repository, UnitKind::Source, &names, Range::default()).await?;
         let mut map = Self { concepts, ..Self::default() };
@@ -291,7 +287,9 @@ fn reordered(
         let fact = place.via.and_then(|via| map.fact(place.unit, via));
         let shown = match fact {
             Some(fact) if types.contains(&SearchType::Facts) => Some((SearchType::Facts, fact)),
-            _ if types.contains(&SearchType::Passages) => Some((SearchType::Passages, place.unit * 256)),
+            _ if types.contains(&SearchType::Passages) => {
+                Some((SearchType::Passages, place.unit * PASSAGES_OF_SOURCE))
+            }
             _ if types.contains(&SearchType::Sources) => Some((SearchType::Sources, place.unit)),
             _ => None,
         };

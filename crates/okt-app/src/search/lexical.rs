@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use okt_auth::RepoAccess;
-use okt_model::{Error, RepositoryId, Result, SearchType, UnitKind};
+use okt_model::{Error, PASSAGES_OF_SOURCE, RepositoryId, Result, SearchType, UnitKind};
 use okt_search::{Bm25, KeptList, Query, Statistics, Term, TermLists, rank, scaled};
 use okt_store::Connection;
 use okt_store::search_units::{self, Listed, Range, Totals};
@@ -128,7 +128,7 @@ impl Ranked {
             for (no, score) in list {
                 let source = match kind {
                     UnitKind::Fact => owners.get(no).copied(),
-                    UnitKind::Passage | UnitKind::Source => Some(no / 256),
+                    UnitKind::Passage | UnitKind::Source => Some(no / PASSAGES_OF_SOURCE),
                 };
                 // It is gone meanwhile.
                 let Some(source) = source else { continue };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use moka::sync::Cache;
 use okt_ai::{Billing, Embedder, SubjectBudget, Unanswered, Vectors as Embedded};
 use okt_auth::RepoAccess;
-use okt_model::{EmbeddingSpace, Operation, RepositoryId, SearchType, SpaceKind};
+use okt_model::{EmbeddingSpace, Operation, PASSAGES_OF_SOURCE, RepositoryId, SearchType, SpaceKind};
 use okt_store::{passage_vectors, search_hits};
 use okt_vectors::{Near, Point, Space, Tenant, Vectors, cosine};
 use uuid::Uuid;
@@ -24,8 +24,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 const NEAREST: u32 = 500;
 /// Where filters leave no more facts or passages than this, all of them are compared with the question.
 const FEW: usize = 1_000;
-/// Passages that a source has at most.
-const PASSAGES: i64 = 256;
 /// So many of the first passages of a source say how near it is, for a source that was reached and not found.
 const FIRST: i64 = 4;
 
@@ -94,7 +92,8 @@ impl Nearest {
     }
 }
 
-fn improve(best: &mut HashMap<i64, f64>, source: i64, cosine: f64) {
+/// Keeps the nearest of each source.
+pub(super) fn improve(best: &mut HashMap<i64, f64>, source: i64, cosine: f64) {
     let most = best.entry(source).or_insert(cosine);
     *most = most.max(cosine);
 }
@@ -192,8 +191,8 @@ impl App {
         for near in near_passages {
             let Some(no) = passages.get(&near.id) else { continue };
             found.passages.push((*no, f64::from(near.cosine)));
-            found.sources.insert((SearchType::Passages, *no), no / PASSAGES);
-            found.sources.insert((SearchType::Sources, no / PASSAGES), no / PASSAGES);
+            found.sources.insert((SearchType::Passages, *no), no / PASSAGES_OF_SOURCE);
+            found.sources.insert((SearchType::Sources, no / PASSAGES_OF_SOURCE), no / PASSAGES_OF_SOURCE);
         }
         Ok(found)
     }
@@ -220,7 +219,7 @@ impl App {
         let mut best = HashMap::new();
         for point in points {
             if let Some(no) = numbers.get(&point.id) {
-                improve(&mut best, no / PASSAGES, cosine(&point.vector, &nearest.vector));
+                improve(&mut best, no / PASSAGES_OF_SOURCE, cosine(&point.vector, &nearest.vector));
             }
         }
         Ok(Some(best))
@@ -242,7 +241,8 @@ impl App {
         if self.config().search.passages.vectors {
             let sources: Vec<i64> = narrow.sources.iter().copied().collect();
             let limit = i64::try_from(FEW + 1).unwrap_or(i64::MAX);
-            let ids = passage_vectors::list(&mut tx, scope.repository(), &sources, PASSAGES, limit).await?;
+            let ids = passage_vectors::list(&mut tx, scope.repository(), &sources, PASSAGES_OF_SOURCE, limit)
+                .await?;
             if ids.len() <= FEW {
                 of_passages = Some(ids.into_iter().map(|(id, _)| id).collect());
             }

@@ -60,7 +60,7 @@ impl<'w> Reading<'w> {
             .await?
             .into_iter()
             .map(|facts| {
-                let question = concept_question(&work.promptset, &texts(work, &facts), &work.contexts);
+                let question = concept_question(&work.reader.promptset, &texts(work, &facts), &work.contexts);
                 let before = facts.first().and_then(|at| match work.facts[*at].state {
                     ReadingState::Planned { asked, .. } => asked,
                     ReadingState::Open | ReadingState::Settled => None,
@@ -70,7 +70,7 @@ impl<'w> Reading<'w> {
                 Asked { facts, question, earlier }
             })
             .collect();
-        let model = tools.ai().model(&work.model)?;
+        let model = tools.ai().model(&work.reader.model)?;
         let keys: Vec<ContentHash> = asked
             .iter()
             .flat_map(|asked| [Some(asked.question.key(model.id())), asked.earlier])
@@ -219,7 +219,8 @@ async fn plan(ctx: &JobContext, work: &Work, size: usize) -> Result<Vec<Vec<usiz
     let planned: Vec<(i64, i64)> = planned.collect();
     let mut tx = ctx.checkpoint().await?;
     let ours =
-        concept_readings::plan(&mut tx, ctx.repository(), work.source.id, work.reader, &planned).await?;
+        concept_readings::plan(&mut tx, ctx.repository(), work.source.id, work.reader.number, &planned)
+            .await?;
     tx.commit().await?;
     // The job of another source that makes the same facts may have been quicker; it asks about them.
     let ours: HashSet<i64> = ours.into_iter().collect();

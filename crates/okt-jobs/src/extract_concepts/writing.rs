@@ -56,7 +56,7 @@ pub(super) async fn write(
 /// Returns how many have no place in the repository.
 async fn write_batch(tx: &mut Tx, ctx: &JobContext, work: &Work, found: &[Finding]) -> Result<u32, JobError> {
     let repository = ctx.repository();
-    let by = if work.model == concepts::MODEL { AliasBy::Builtin } else { AliasBy::Model };
+    let by = if work.reader.model == concepts::MODEL { AliasBy::Builtin } else { AliasBy::Model };
     let mut places = Places::of(work);
     places.prepare(tx, ctx, work, found).await?;
     let mut kept = Vec::new();
@@ -113,7 +113,7 @@ async fn write_batch(tx: &mut Tx, ctx: &JobContext, work: &Work, found: &[Findin
     }
     link(tx, repository, &links).await?;
     let read: Vec<i64> = found.iter().map(|finding| of(finding).no).collect();
-    concept_readings::finish(tx, repository, work.source.id, work.reader, &read).await?;
+    concept_readings::finish(tx, repository, work.source.id, work.reader.number, &read).await?;
     filed.count(tx, repository).await?;
     Ok(without)
 }
