@@ -53,8 +53,8 @@ pub fn concept_question(promptset: &Promptset, facts: &[&str], contexts: &[Conte
 }
 
 /// Reads the answer to [`concept_question`]. A concept is believed of a fact whose words bear out its name, one of its
-/// aliases that belongs to the name, or an alias that is `known` (pairs of a name and an alias). Its context is one of the
-/// repository's, or [`Place::Unmapped`].
+/// aliases that belongs to the name and to no other, or an alias that is `known` (pairs of a name and an alias). Its context
+/// is one of the repository's, or [`Place::Unmapped`].
 pub fn read_concepts(
     answer: &str,
     facts: &[&str],
@@ -63,7 +63,12 @@ pub fn read_concepts(
 ) -> Result<Named, Misfit> {
     let Firsts { list: concepts, beyond } = object::<Answer>(answer, &CONCEPTS)?.concepts;
     let (stated, contexts) = (concepts.len(), Contexts::of(contexts));
-    let facts = Facts::of(facts, known);
+    let mut facts = Facts::of(facts, known);
+    facts.note(
+        concepts
+            .iter()
+            .map(|claim| (claim.name.as_str(), &claim.aliases[..claim.aliases.len().min(MOST_ALIASES)])),
+    );
     let mut counts = Counts::default();
     counts.add(Refused::TooMany, beyond);
     let mut reading =
@@ -101,7 +106,7 @@ impl Reading<'_> {
                 [name.as_str(), stated.as_str()]
                     .into_iter()
                     .chain(aliases.iter().map(String::as_str))
-                    .filter_map(|form| self.facts.form(form, at)),
+                    .filter_map(|form| self.facts.alias(form, &stated, at)),
             );
             let mut seen = HashSet::new();
             forms.retain(|form| seen.insert(form.clone()));
@@ -156,7 +161,7 @@ impl Reading<'_> {
         let mut aliases = Vec::new();
         for alias in claim.aliases.iter().take(MOST_ALIASES) {
             let believed = sized(alias).and_then(|alias| {
-                let stands = cited.iter().any(|at| self.facts.form(&alias, *at).is_some());
+                let stands = cited.iter().any(|at| self.facts.alias(&alias, name, *at).is_some());
                 let belongs = self.facts.is_alias(&alias, name, cited);
                 if stands && belongs { Ok(alias) } else { Err(Refused::Alias) }
             });

@@ -1,6 +1,7 @@
 //! Whether the words of facts bear out a name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use super::refused::Refused;
 use crate::concepts::nouns::{self, Class};
@@ -19,6 +20,10 @@ pub struct Facts<'f> {
     words: Vec<Vec<Token<'f>>>,
     /// Aliases by the key of a name.
     known: HashMap<String, Vec<&'f str>>,
+    /// Where each fact has the names of the answer: the key of a name and its words.
+    named: Vec<Vec<(String, Range<usize>)>>,
+    /// Keys of aliases that the answer gives to more than one name.
+    shared: HashSet<String>,
 }
 
 impl<'f> Facts<'f> {
@@ -27,7 +32,24 @@ impl<'f> Facts<'f> {
         for (name, alias) in known {
             aliases.entry(key(name)).or_default().push(alias);
         }
-        Self { texts, words: texts.iter().map(|text| tokens(text)).collect(), known: aliases }
+        let words: Vec<Vec<Token<'f>>> = texts.iter().map(|text| tokens(text)).collect();
+        Self { texts, named: vec![Vec::new(); words.len()], words, known: aliases, shared: HashSet::new() }
+    }
+
+    /// Notes the names and aliases of an answer, so that `Curie` is not taken for Marie Curie where Pierre Curie stands.
+    pub fn note<'n>(&mut self, claims: impl Iterator<Item = (&'n str, &'n [String])>) {
+        let mut owners: HashMap<String, String> = HashMap::new();
+        for (name, aliases) in claims {
+            let (own, words) = (key(name), tokens(name));
+            for alias in aliases.iter().map(|alias| key(alias)).filter(|alias| *alias != own) {
+                if *owners.entry(alias.clone()).or_insert_with(|| own.clone()) != own {
+                    self.shared.insert(alias);
+                }
+            }
+            for (fact, named) in self.words.iter().zip(&mut self.named) {
+                named.extend(runs(fact, &words).map(|run| (own.clone(), run)));
+            }
+        }
     }
 
     pub const fn len(&self) -> usize {
@@ -63,10 +85,34 @@ impl<'f> Facts<'f> {
         })
     }
 
+    /// How a fact writes an alias of a name, if it does where no longer name of something else stands, and the answer gives
+    /// the alias to no other name.
+    pub fn alias(&self, alias: &str, name: &str, at: usize) -> Option<String> {
+        let own = key(name);
+        if key(alias) == own {
+            return self.form(alias, at);
+        }
+        if self.shared.contains(&key(alias)) {
+            return None;
+        }
+        let within = |run: &Range<usize>| {
+            self.named[at].iter().any(|(other, longer)| {
+                *other != own
+                    && longer.len() > run.len()
+                    && longer.start <= run.start
+                    && run.end <= longer.end
+            })
+        };
+        let words = tokens(alias);
+        let mut places = runs(&self.words[at], &words).peekable();
+        let elsewhere = places.peek().is_some() && places.all(|run| within(&run));
+        if elsewhere { None } else { self.form(alias, at) }
+    }
+
     /// The forms of known aliases in a fact.
     pub fn known(&self, name: &str, at: usize) -> Vec<String> {
         let aliases = self.known.get(&key(name)).into_iter().flatten();
-        aliases.filter_map(|alias| self.form(alias, at)).collect()
+        aliases.filter_map(|alias| self.alias(alias, name, at)).collect()
     }
 
     /// Whether an alias belongs to a name: it shortens it, shares a word with it that says something, is known, or a fact
@@ -89,16 +135,19 @@ impl<'f> Facts<'f> {
     /// `William Thomson, later Lord Kelvin`.
     fn is_called(&self, at: usize, alias: &[Token<'_>], name: &[Token<'_>]) -> bool {
         let fact = &self.words[at];
-        let run = |words: &[Token<'_>]| {
-            let starts = 0..(fact.len() + 1).saturating_sub(words.len());
-            starts
-                .into_iter()
-                .find(|start| words.iter().zip(&fact[*start..]).all(|(word, token)| is_same(token, word)))
+        let (Some(first), Some(second)) = (runs(fact, name).next(), runs(fact, alias).next()) else {
+            return false;
         };
-        let (Some(first), Some(second)) = (run(name), run(alias)) else { return false };
-        let end = first + name.len();
-        end <= second && short::says_alias(&fact[end..second])
+        first.end <= second.start && short::says_alias(&fact[first.end..second.start])
     }
+}
+
+/// The places where words stand one after the other.
+fn runs<'w>(fact: &'w [Token<'_>], words: &'w [Token<'_>]) -> impl Iterator<Item = Range<usize>> + 'w {
+    let starts = if words.is_empty() { 0..0 } else { 0..(fact.len() + 1).saturating_sub(words.len()) };
+    starts
+        .filter(|start| words.iter().zip(&fact[*start..]).all(|(word, token)| is_same(token, word)))
+        .map(|start| start..start + words.len())
 }
 
 /// The same word, maybe in the plural or with another ending.

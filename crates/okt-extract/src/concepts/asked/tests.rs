@@ -101,6 +101,41 @@ fn known_aliases_bear_out_a_name() {
     assert_eq!(found(&named, 3, "Kelvin").forms, ["William Thomson", "Kelvin"]);
 }
 
+/// The names of each fact that an answer about two people of one family comes to.
+fn family(facts: &[&str], claims: &[serde_json::Value], known: &[(&str, &str)]) -> Vec<Vec<String>> {
+    let named = read_concepts(&json!({ "concepts": claims }).to_string(), facts, &contexts(), known).unwrap();
+    named.concepts.iter().map(|fact| fact.iter().map(|found| found.name.clone()).collect()).collect()
+}
+
+#[test]
+fn a_family_name_does_not_lead_from_one_person_to_another() {
+    let facts = [
+        "Marie Curie was born in Warsaw in 1867.",
+        "Pierre Curie died in Paris in 1906.",
+        "Curie coined the word radioactivity.",
+    ];
+    let marie = |aliases: &[&str]| claim("Marie Curie", "Scientist", aliases, &[1, 2, 3]);
+    let pierre = |aliases: &[&str]| claim("Pierre Curie", "Scientist", aliases, &[1, 2, 3]);
+    // Both are given the alias: it says which of them nowhere.
+    let both = family(&facts, &[marie(&["Curie"]), pierre(&["Curie"])], &[]);
+    assert_eq!(both, [vec!["Marie Curie"], vec!["Pierre Curie"], vec![]]);
+    // One is: it stands for her, but not inside of his name.
+    let one = family(&facts, &[marie(&["Curie"]), pierre(&[])], &[]);
+    assert_eq!(one, [vec!["Marie Curie"], vec!["Pierre Curie"], vec!["Marie Curie"]]);
+    let known = family(&facts, &[marie(&[]), pierre(&[])], &[("Marie Curie", "Curie")]);
+    assert_eq!(known, one);
+    // A name of its own may stand inside of a longer one.
+    let place = family(
+        &["She taught at the University of Paris."],
+        &[
+            claim("University of Paris", "Concept", &[], &[1]),
+            claim("Paris", "Concept", &["University of Paris"], &[1]),
+        ],
+        &[],
+    );
+    assert_eq!(place, [["University of Paris", "Paris"]]);
+}
+
 #[test]
 fn a_name_that_no_fact_has_gives_way_to_the_alias_that_one_has() {
     let named = read(&[claim("Maria Salomea Curie", "Scientist", &["Curie"], &[2])]).unwrap();
