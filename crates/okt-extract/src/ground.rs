@@ -46,6 +46,18 @@ impl Ground {
         }
         Ok(())
     }
+
+    /// Whether every number of a text is there.
+    pub fn has_numbers(&self, text: &str) -> bool {
+        numbers::are_among(text, &self.numbers)
+    }
+
+    /// Whether a word is there, in any of its forms; what is no word, is.
+    pub fn has_word(&self, word: &str) -> bool {
+        let mut all = true;
+        each_word(word, |word| all &= word.is_among(&self.words));
+        all
+    }
 }
 
 #[cfg(test)]
