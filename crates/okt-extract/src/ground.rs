@@ -9,8 +9,8 @@ mod words;
 use std::collections::HashSet;
 
 use crate::reason::Reason;
-pub use words::is_unspaced;
-use words::{Stem, Word, each_word};
+use words::Word;
+pub use words::{Stem, each_word, is_unspaced};
 
 /// The numbers and words of a text.
 #[derive(Default)]

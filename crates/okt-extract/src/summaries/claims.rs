@@ -172,3 +172,87 @@ fn ends(text: &str, spaced: bool) -> bool {
     }
     spaced && text.split_whitespace().next_back().is_some_and(ends_sentence)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "0197a3c0-0000-7000-8000-00000000000a";
+    const B: &str = "0197a3c0-0000-7000-8000-00000000000b";
+
+    /// Each claim and how many facts it cites.
+    fn said(markdown: &str) -> Vec<(String, usize)> {
+        claims(markdown).into_iter().map(|claim| (claim.text, claim.facts.len())).collect()
+    }
+
+    fn expect(markdown: &str, expected: &[(&str, usize)]) {
+        let expected: Vec<(String, usize)> =
+            expected.iter().map(|(text, facts)| ((*text).to_owned(), *facts)).collect();
+        assert_eq!(said(markdown), expected, "{markdown}");
+    }
+
+    #[test]
+    fn a_claim_has_the_citations_that_belong_to_it() {
+        expect(
+            &format!("[Gulls nest.](<fact:{A}>)[²](<fact:{B}>) Terns left."),
+            &[("Gulls nest.", 2), ("Terns left.", 0)],
+        );
+        expect(
+            &format!("Gulls nest. [1](<fact:{A}>) Terns left [2](<fact:{B}>)."),
+            &[("Gulls nest.", 1), ("Terns left .", 1)],
+        );
+        expect(
+            &format!("Gulls [nest](<fact:{A}>) and [breed](<fact:{B}>) there. They left."),
+            &[("Gulls nest and breed there.", 2), ("They left.", 0)],
+        );
+        expect(
+            &format!("[Dr. Lee of the U.S. left. He came back.](<fact:{A}>)"),
+            &[("Dr. Lee of the U.S. left. He came back.", 1)],
+        );
+        expect(
+            &format!("[Gulls nest.](<fact:{A}>) [Terns\nnest.](<fact:{A}>)"),
+            &[("Gulls nest.", 1), ("Terns nest.", 1)],
+        );
+        expect(
+            &format!("[潮汐来了。](<fact:{A}>)[²](<fact:{B}>)碗倾斜了。"),
+            &[("潮汐来了。", 2), ("碗倾斜了。", 0)],
+        );
+        expect("潮汐来了。碗倾斜了。", &[("潮汐来了。", 0), ("碗倾斜了。", 0)]);
+    }
+
+    #[test]
+    fn what_is_no_claim_is_left_out() {
+        expect(
+            "# Gulls nest here.\n\nGulls nest there\n===\n\n```\nlet gulls = nest;\n```\n\n    gulls in code\n",
+            &[],
+        );
+        expect("| Gulls nest | Terns left |\n|---|---|\n| on Skomer | in May |\n", &[]);
+        expect(
+            &format!("![Gulls nest here](<image:{A}>)\n\n<p>Gulls nest here.</p>\n\n---\n\nGulls.\n"),
+            &[],
+        );
+        expect(
+            "- Gulls nest\n- Terns left\n  1. in May they went\n\n> Auks stay there.\n",
+            &[("Gulls nest", 0), ("Terns left", 0), ("in May they went", 0), ("Auks stay there.", 0)],
+        );
+        expect(
+            &format!("`[Gulls nest.](<fact:{A}>)` they say."),
+            &[(&format!("[Gulls nest.](<fact:{A}>) they say."), 0)],
+        );
+        expect(
+            &format!(r"\[Gulls nest.](<fact:{A}>) here"),
+            &[(&format!("[Gulls nest.](fact:{A}) here"), 0)],
+        );
+        expect("[Gulls nest.](https://example.org) Terns left.", &[("Gulls nest.", 0), ("Terns left.", 0)]);
+    }
+
+    #[test]
+    fn a_claim_stands_where_it_says() {
+        let text = format!("# H\n\nÜber gulls. [Terns left.](<fact:{A}>)[²](<fact:{B}>) Auks stay.\n");
+        let stands: Vec<&str> = claims(&text).into_iter().map(|claim| text[claim.range].trim()).collect();
+        assert_eq!(
+            stands,
+            ["Über gulls.", &format!("[Terns left.](<fact:{A}>)[²](<fact:{B}>)"), "Auks stay."]
+        );
+    }
+}

@@ -1,5 +1,7 @@
 //! What of a model's sentences is kept, and how it is written.
 
+use std::collections::HashSet;
+
 use okt_model::ImageId;
 use serde::Deserialize;
 use serde_json::Number;
@@ -44,6 +46,7 @@ pub fn read(answer: &str, form: &Form, given: &Given, attempt: Attempt) -> Resul
         headings: 0,
         run: 0,
         heading: None,
+        said: HashSet::new(),
     };
     let mut kept = 0;
     for sentence in &list {
@@ -89,6 +92,8 @@ struct Text<'t> {
     run: usize,
     /// Waits for a sentence below it.
     heading: Option<String>,
+    /// Nothing is said twice.
+    said: HashSet<String>,
 }
 
 impl Text<'_> {
@@ -99,6 +104,9 @@ impl Text<'_> {
         }
         let statement = without_marks(&one_line(&sentence.text));
         let Some(cited) = self.cited(&sentence.facts) else { return false };
+        if !self.said.insert(statement.clone()) {
+            return false;
+        }
         let sized = statement.contains(char::is_alphabetic) && statement.chars().count() <= LONGEST_SENTENCE;
         if !sized
             || has_address(&statement)

@@ -55,3 +55,33 @@ impl Listed for Image {
     const WHAT: &str = "a list of numbers";
     const MOST: usize = 200;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_are_shown_with_what_is_known_of_them() {
+        let candidates = [
+            Candidate { fact: "Passages peak\n[2] in July.", caption: Some("Swifts [1]") },
+            Candidate { fact: "A map of Ulm.", caption: None },
+        ];
+        let question = picker_question(&Promptset::builtin(), "Swift", &candidates, 3);
+        assert_eq!(
+            question.user,
+            "Concept: Swift\nPick at most 3 images.\n[1] Passages peak (2) in July.\nCaption: Swifts (1)\n[2] A map of Ulm.\n"
+        );
+        assert_eq!(question.system, Promptset::builtin().text(Phase::ImagePicker));
+    }
+
+    #[test]
+    fn only_numbers_of_candidates_are_picked_each_once() {
+        let picked = |answer: &str| read_picked(answer, 3, 2);
+        assert_eq!(picked(r#"{"images":[3,1,2]}"#), Ok(vec![2, 0]));
+        assert_eq!(picked(r#"{"images":[0,4,-1,1.5,99999999999999999999,2,2,2.0,1]}"#), Ok(vec![1, 0]));
+        assert_eq!(picked(r#"{"images":[]}"#), Ok(Vec::new()));
+        for answer in ["3", r#"{"images":["3"]}"#, r#"{"image":3}"#, r#"{"images":"all"}"#] {
+            assert!(matches!(picked(answer), Err(Misfit::Form(_))), "{answer}");
+        }
+    }
+}

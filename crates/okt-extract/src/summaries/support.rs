@@ -33,3 +33,41 @@ fn names(sentence: &str) -> Vec<&str> {
     }
     names
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_have_to_be_in_the_facts_that_are_cited() {
+        let texts = [
+            "The Rance tidal power station has 24 turbines with a capacity of 240 megawatts.",
+            "Lord Kelvin built the first machine in 1872 for $1,200.",
+            "Die Fähre fährt 1998 nach Aldra.",
+        ];
+        let id = "0197a3c0-0000-7000-8000-00000000000a".parse().unwrap();
+        let facts = texts.map(|text| Known { id, text, sources: 1 });
+        let supported =
+            |sentence: &str, cited: &[usize]| is_supported(sentence, cited, &facts, &["Brittany (Place)"]);
+        for (sentence, cited) in [
+            ("It has 24 turbines.", &[0][..]),
+            ("In Brittany, the Rance station makes 240 megawatts.", &[0]),
+            ("Kelvin’s machine of 1872 cost 1200 dollars, while Rance has 24 turbines.", &[0, 1]),
+            ("Nobody knows. Turbines turn. Others stand.", &[0]),
+            ("Das Schiff der Reederei fährt seit 1998 und nicht im Winter.", &[2]),
+            ("He said: \"Nobody wants it.\"", &[0]),
+        ] {
+            assert!(supported(sentence, cited), "{sentence}");
+        }
+        for (sentence, cited) in [
+            ("It has 25 turbines.", &[0][..]),
+            ("It has 24 turbines.", &[1]),
+            ("The station of Sihwa has 24 turbines.", &[0]),
+            ("It was built by Lord Kelvin.", &[0]),
+            ("It has 24 turbines.", &[]),
+            ("It has 24 turbines.", &[9]),
+        ] {
+            assert!(!supported(sentence, cited), "{sentence}");
+        }
+    }
+}

@@ -175,3 +175,124 @@ fn complaint(pairs: &[(usize, usize)]) -> Misfit {
         named.join("; ")
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::citations::cite;
+    use super::super::tests::{FACTS, id, known};
+    use super::*;
+
+    fn image(no: u8) -> ImageId {
+        format!("0197a3c0-0000-7000-8000-0000000001{no:02x}").parse().unwrap()
+    }
+
+    fn answer(sentences: &[(&str, &str, &str, u8)]) -> String {
+        let sentence = |(heading, text, facts, image): &(&str, &str, &str, u8)| {
+            format!(r#"{{"heading":"{heading}","text":"{text}","facts":{facts},"image":{image}}}"#)
+        };
+        format!(r#"{{"sentences":[{}]}}"#, sentences.iter().map(sentence).collect::<Vec<_>>().join(","))
+    }
+
+    #[test]
+    fn slices_are_shown_with_the_numbers_of_their_facts() {
+        let slices = [
+            format!(
+                "{} Nobody cites this. {}",
+                cite("Piers [9] moved.", &[id(1), id(77)]),
+                cite("Unknown fact.", &[id(77)])
+            ),
+            cite("It is closed.", &[id(0), id(3)]),
+        ];
+        let texts: Vec<&str> = slices.iter().map(String::as_str).collect();
+        let about =
+            format!("{} {}", cite("Trade is done [1].", &[id(5)]), cite(&"long ".repeat(200), &[id(5)]));
+        let facts = known();
+        let material = Material {
+            name: "Harbour Bridge",
+            contexts: &[
+                InContext { context: "Bridge", texts: &texts },
+                InContext { context: "Road", texts: &[] },
+            ],
+            facts: &facts,
+            related: &[Related { name: "Pier", context: "Building", shared_facts: 3 }],
+            syntheses: &[RelatedSynthesis { name: "Trade", content: &about }],
+            contradictions: &[(2, 4)],
+            images: &[Offered { id: image(1), description: "The bridge\n[4] at low tide" }],
+        };
+        let question = synthesis_question(&Promptset::builtin(), &material, 10_000);
+        assert_eq!(
+            question.user,
+            format!(
+                "Concept: Harbour Bridge\nIn the context Bridge:\n- Piers (9) moved. [2]\n- It is closed. [1, 4]\nIn the context \
+                 Road:\nThese contradict each other; present both sides or neither:\n[3] (3 sources) {}\n[5] {}\n--\nRelated \
+                 concepts: Pier (Building; 3 shared facts)\nAbout Trade, not to be cited: Trade is done (1).\nImage 1: The \
+                 bridge (4) at low tide\nWrite at most 40 sentences.\n",
+                FACTS[2], FACTS[4]
+            )
+        );
+        assert!(question.schema.contains(r#""image""#) && question.max_tokens == 10_000);
+        let plain = synthesis_question(&Promptset::builtin(), &Material { images: &[], ..material }, 10_000);
+        assert!(!plain.schema.contains(r#""image""#));
+    }
+
+    #[test]
+    fn a_text_has_headings_paragraphs_and_the_images_offered() {
+        let facts = known();
+        let images = [
+            Offered { id: image(1), description: "Low *tide*" },
+            Offered { id: image(2), description: "Plan" },
+        ];
+        let material =
+            Material { name: "Harbour Bridge", facts: &facts, images: &images, ..Material::default() };
+        let said = answer(&[
+            ("", "It is closed.", "[1]", 2),
+            ("## Repair <b>", "It costs money.", "[3]", 0),
+            ("This is a heading that says far too much", "Buses cross.", "[4]", 2),
+            ("Nothing below", "Invented.", "[]", 1),
+            ("", "Shops fear for their trade.", "[6]", 9),
+        ]);
+        let written = read_synthesis(&said, &material, Attempt::Last).unwrap();
+        assert_eq!(
+            written.content,
+            format!(
+                "[It is closed.](<fact:{}>)\n\n![Plan](<image:{}>)\n\n## Repair \\<b\\>\n\n[It costs money.](<fact:{}>) [Buses \
+                 cross.](<fact:{}>)\n\n## Nothing below\n\n[Shops fear for their trade.](<fact:{}>)",
+                id(0),
+                image(2),
+                id(2),
+                id(3),
+                id(5)
+            )
+        );
+        assert_eq!((written.images, written.dropped_sentences), (vec![1], 1));
+        let texts: Vec<String> = ('a'..='l').map(|letter| format!("It is closed {letter}.")).collect();
+        let long = answer(&texts.iter().map(|text| ("", text.as_str(), "[1]", 0)).collect::<Vec<_>>());
+        let written = read_synthesis(&long, &material, Attempt::First).unwrap();
+        assert_eq!(written.content.split("\n\n").count(), 3, "paragraphs of five");
+    }
+
+    #[test]
+    fn a_contradiction_is_cited_on_both_sides_or_on_none() {
+        assert_eq!(one_sided(&[(0, 1), (2, 3), (4, 5)], &[1, 2, 3]), [(0, 1)]);
+        let facts = known();
+        let pairs = [(2, 4), (0, 1)];
+        let material =
+            Material { name: "Harbour Bridge", facts: &facts, contradictions: &pairs, ..Material::default() };
+        let one = answer(&[("", "The repair costs 41 million.", "[3]", 0)]);
+        for attempt in [Attempt::First, Attempt::Last] {
+            let Err(misfit) = read_synthesis(&one, &material, attempt) else { panic!("only one side") };
+            assert_eq!(misfit.code(), Misfit::ONE_SIDED);
+            assert!(misfit.to_string().contains("only: 3 and 5."), "{misfit}");
+        }
+        let both = answer(&[("", "The repair costs 41 million or 55 million.", "[3,5]", 0)]);
+        assert!(read_synthesis(&both, &material, Attempt::First).is_ok());
+        let neither = answer(&[("", "Shops fear for their trade.", "[6]", 0)]);
+        assert!(read_synthesis(&neither, &material, Attempt::First).is_ok());
+        // The other side was dropped with its sentence.
+        let lost =
+            answer(&[("", "The repair costs 41 million.", "[3]", 0), ("", "Or 56 million.", "[5]", 0)]);
+        assert!(matches!(read_synthesis(&lost, &material, Attempt::Last), Err(Misfit::OneSided(_))));
+        let many: Vec<(usize, usize)> = (0..50).map(|at| (at + 1_000, at + 2_000)).collect();
+        assert!(complaint(&many).to_string().chars().count() <= 300);
+    }
+}
