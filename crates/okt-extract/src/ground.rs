@@ -9,8 +9,8 @@ mod words;
 use std::collections::HashSet;
 
 use crate::reason::Reason;
-pub use words::is_unspaced;
-use words::{Stem, Word, each_word};
+use words::Word;
+pub use words::{Stem, each_word, is_unspaced};
 
 /// The numbers and words of a text.
 #[derive(Default)]
@@ -45,6 +45,18 @@ impl Ground {
             return Err(Reason::NumberNotInText);
         }
         Ok(())
+    }
+
+    /// Whether every number of a text is there.
+    pub fn has_numbers(&self, text: &str) -> bool {
+        numbers::are_among(text, &self.numbers)
+    }
+
+    /// Whether a word is there, in any of its forms; what is no word, is.
+    pub fn has_word(&self, word: &str) -> bool {
+        let mut all = true;
+        each_word(word, |word| all &= word.is_among(&self.words));
+        all
     }
 }
 

@@ -132,7 +132,7 @@ mod tests {
         let set = Promptset::builtin();
         assert_eq!(
             set.hash().to_string(),
-            "1fefb0a2657f71aec562cc0b5afcf8faf582f3b7858c5ff11a948a60434b82e1"
+            "a3465a10ab7bcbc099a6750225b9c59780669d96f10cfaadbf698325954967ac"
         );
         assert_eq!(
             set.registry_hash().to_string(),
