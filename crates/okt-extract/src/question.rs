@@ -15,6 +15,8 @@ pub struct Question {
     /// this order, and a model that names its sentences before it has said anything names all of them.
     pub schema: &'static str,
     pub max_tokens: u32,
+    /// How long the model may think, where that can be said.
+    pub thinking: Option<&'static str>,
     /// Of an answer that is truncated, what is complete may be read.
     pub divisible: bool,
     /// Covers what is the same for all questions of a phase: `system`, `schema`, `max_tokens`.
@@ -50,6 +52,7 @@ impl<'p> Prompt<'p> {
             system: self.system.to_owned(),
             schema: self.form.schema,
             max_tokens: self.max_tokens,
+            thinking: None,
             divisible: self.form.divisible,
             prompt_hash: self.hash,
             input_hash: Sha256::digest(&user).into(),

@@ -92,6 +92,7 @@ pub async fn run(arguments: &[String]) -> anyhow::Result<()> {
             output_cost_per_1m: 0.0,
             rate_limit_rpm: 0,
             max_in_flight: 0,
+            thinks: false,
         });
         names.push("served");
     }
