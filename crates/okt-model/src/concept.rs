@@ -337,6 +337,15 @@ impl Payload for RefreshConceptRelations {
     }
 }
 
+words! {
+    /// Who made a text about a concept.
+    TextMethod {
+        Model = "model",
+        /// Nobody: it is made of the facts that say most.
+        Extractive = "extractive",
+    }
+}
+
 /// Sums up what the facts of concepts say, for those whose facts have changed.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

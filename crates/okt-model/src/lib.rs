@@ -38,7 +38,8 @@ pub use concept::{
     Alias, AliasBy, CATCH_ALL_CONTEXT, CONCEPT_MODEL, Concept, ConceptContext, ConceptExtraction,
     ConceptFilter, ConceptMergedBy, ConceptSource, DateKind, DatedFact, EmbedConcepts, ExtractConcepts,
     FoundBy, MAX_WORD_KEY, NewConcept, NewConceptMerge, NoPath, RefineConcepts, RefreshConceptRelations,
-    Relation, RelationBands, Strength, SummarizeConcepts, SynthesizeConcept, name_key, word_key, word_keys,
+    Relation, RelationBands, Strength, SummarizeConcepts, SynthesizeConcept, TextMethod, name_key, word_key,
+    word_keys,
 };
 pub use curation::{
     CuratedAlias, CuratedConcept, CuratedFact, CuratedLink, CurationAction, CurationDetails, CurationEffects,

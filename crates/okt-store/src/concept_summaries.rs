@@ -418,3 +418,22 @@ pub async fn list_named(
     }
     Ok(found)
 }
+
+/// The first concept that has the name of this one, which is given by its number and perhaps has become a part of another: by it
+/// the definition of the name is asked for.
+#[tracing::instrument(level = "debug", name = "db.concept_summaries.find_first_named", skip_all)]
+pub async fn find_first_named(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: i64,
+) -> Result<Option<ConceptId>> {
+    let id = sqlx::query_scalar!(
+        "SELECT o.id FROM okt_repository.concepts c
+           JOIN okt_repository.concepts o ON o.repository_id = $1 AND o.name_key = c.name_key AND o.merged_into IS NULL
+          WHERE c.repository_id = $1 AND c.no = $2
+          ORDER BY o.no LIMIT 1",
+        repository.uuid(),
+        concept,
+    );
+    Ok(id.fetch_optional(conn).await?.map(Into::into))
+}

@@ -8,6 +8,7 @@ use okt_model::{ConceptId, ContentHash, FactId, ImageId, RepositoryId, SourceId,
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::concept_summaries::SliceFact;
 use crate::facts::hash;
 use okt_pg::Result;
 
@@ -257,6 +258,60 @@ pub async fn mend(
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// Those of these facts that are there and that nobody has rejected, in the order of their numbers.
+#[tracing::instrument(level = "debug", name = "db.concept_syntheses.list_facts", skip_all)]
+pub async fn list_facts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    facts: &[FactId],
+) -> Result<Vec<SliceFact>> {
+    let facts: Vec<Uuid> = facts.iter().map(|id| id.uuid()).collect();
+    let rows = sqlx::query!(
+        "SELECT f.no, f.id, f.text, f.source_count
+           FROM unnest($2::uuid[]) AS n (id)
+           JOIN okt_repository.facts f ON f.repository_id = $1 AND f.id = n.id
+          WHERE f.status <> 'rejected'
+          ORDER BY f.no",
+        repository.uuid(),
+        &facts,
+    );
+    let rows = rows.fetch_all(conn).await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| SliceFact {
+            no: row.no,
+            id: row.id.into(),
+            text: row.text,
+            source_count: row.source_count,
+        })
+        .collect())
+}
+
+/// Holds facts that are about to be cited; false if one of them is gone.
+#[tracing::instrument(level = "debug", name = "db.concept_syntheses.hold_cited", skip_all)]
+pub async fn hold_cited(conn: &mut PgConnection, repository: RepositoryId, facts: &[FactId]) -> Result<bool> {
+    let facts: Vec<Uuid> = facts.iter().map(|id| id.uuid()).collect();
+    let there = sqlx::query_scalar!(
+        "SELECT f.no FROM okt_repository.facts f WHERE f.repository_id = $1 AND f.id = ANY ($2)
+          ORDER BY f.content_hash
+            FOR KEY SHARE OF f",
+        repository.uuid(),
+        &facts,
+    );
+    Ok(there.fetch_all(conn).await?.len() == facts.len())
+}
+
+/// Removes all versions of a name.
+#[tracing::instrument(level = "debug", name = "db.concept_syntheses.remove", skip_all)]
+pub async fn remove(conn: &mut PgConnection, repository: RepositoryId, name: &str) -> Result<u64> {
+    let gone = sqlx::query!(
+        "DELETE FROM okt_repository.concept_syntheses WHERE repository_id = $1 AND name_key = $2",
+        repository.uuid(),
+        name,
+    );
+    Ok(gone.execute(conn).await?.rows_affected())
 }
 
 /// Removes all versions of those of these names that no concept has any more.

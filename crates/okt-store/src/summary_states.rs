@@ -116,23 +116,23 @@ pub async fn claim(
     Ok(held)
 }
 
-/// Holds the row of a concept until the end of the transaction; false if the job does not hold the concept any more.
-#[tracing::instrument(level = "debug", name = "db.summary_states.is_held", skip_all)]
-pub async fn is_held(
+/// Holds the row of a concept until the end of the transaction, and its lock for as long as any lock is believed; false if the
+/// job does not hold the concept any more.
+#[tracing::instrument(level = "debug", name = "db.summary_states.hold", skip_all)]
+pub async fn hold(
     conn: &mut PgConnection,
     repository: RepositoryId,
     job: JobId,
     concept: i64,
 ) -> Result<bool> {
-    let held = sqlx::query_scalar!(
-        "SELECT concept_no FROM okt_repository.summary_states
-          WHERE repository_id = $1 AND concept_no = $2 AND locked_by = $3
-            FOR NO KEY UPDATE",
+    let held = sqlx::query!(
+        "UPDATE okt_repository.summary_states SET locked_at = clock_timestamp()
+          WHERE repository_id = $1 AND concept_no = $2 AND locked_by = $3",
         repository.uuid(),
         concept,
         job.uuid(),
     );
-    Ok(held.fetch_optional(conn).await?.is_some())
+    Ok(held.execute(conn).await?.rows_affected() == 1)
 }
 
 /// A job has written all that was to be written about a concept, and lets go of it.
@@ -189,6 +189,12 @@ pub async fn forget(
         job.uuid(),
     );
     Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// All concepts are to be looked at anew, as if their facts had changed.
+#[tracing::instrument(level = "debug", name = "db.summary_states.mark_all", skip_all)]
+pub async fn mark_all(conn: &mut PgConnection, repository: RepositoryId) -> Result<()> {
+    mark(conn, repository, None).await
 }
 
 /// The facts of these concepts, or of all of them, have changed.
