@@ -12,6 +12,7 @@ mod isolation_curation;
 mod isolation_facts;
 mod isolation_search;
 mod isolation_sources;
+mod isolation_summaries;
 mod late_movers;
 mod members;
 mod merging;

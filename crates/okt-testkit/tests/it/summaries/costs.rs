@@ -1,0 +1,59 @@
+//! Only what has changed is asked for again.
+//!
+//! The short form. `OKT_SUMMED_UP=500 cargo nextest run --workspace -E 'test(summaries::costs)'` is the long one.
+
+use okt_testkit::llm::Behaviour;
+use serde_json::json;
+
+use super::{app, calls, check, deeds, link, say, settle, settled, stored};
+use crate::facts::faults::number;
+
+#[tokio::test]
+async fn new_facts_cost_their_own_slices_and_definitions_and_nothing_else() {
+    let concepts = number("OKT_SUMMED_UP", 30);
+    let mut app = app(Behaviour::default(), &[]).await;
+    app.work().await;
+    let mut texts = Vec::new();
+    for n in 0..concepts {
+        texts.push(deeds(&n.to_string(), 1, 6));
+    }
+    say(&app, &texts.concat()).await;
+    let mut made = Vec::new();
+    for (n, texts) in texts.iter().enumerate() {
+        made.push(link(&app, &format!("Hive {n}"), "Place", texts).await);
+    }
+    settle(&app).await;
+    check(&app).await;
+    let slices = u64::try_from(concepts * 2).unwrap();
+    let before = (calls(&app, "concept_summary").await, calls(&app, "concept_synthesis").await);
+    assert_eq!(before, (slices, u64::try_from(concepts).unwrap()), "two slices and a definition for each");
+    let snapshot = stored(&mut app.connect().await).await;
+
+    // Twenty facts for three of them: one closes its open slice and fills four, the others one each and a bit.
+    let news = [("0", 16), ("1", 2), ("2", 2)];
+    let new: Vec<Vec<String>> = news.iter().map(|(hive, count)| deeds(hive, 100, *count)).collect();
+    say(&app, &new.concat()).await;
+    for ((hive, _), texts) in news.iter().zip(&new) {
+        link(&app, &format!("Hive {hive}"), "Place", texts).await;
+    }
+    settle(&app).await;
+    check(&app).await;
+    let after = (calls(&app, "concept_summary").await, calls(&app, "concept_synthesis").await);
+    // Of the first: the open slice with two more, three full ones and an open one with two.
+    assert_eq!(
+        (after.0 - before.0, after.1 - before.1),
+        (5 + 1 + 1, 3),
+        "the touched slices and definitions"
+    );
+    let now = stored(&mut app.connect().await).await;
+    for (place, slice) in snapshot.iter().filter(|(_, slice)| !slice.is_open) {
+        assert_eq!(now.get(place), Some(slice), "a closed slice stays as it is");
+    }
+
+    // Nothing has changed: nothing is asked.
+    settle(&app).await;
+    let looked = app.put("/settings/stages", &json!({"synthesis": true})).await;
+    assert_eq!(looked.status, 200, "{looked:?}");
+    settled(&app).await;
+    assert_eq!((calls(&app, "concept_summary").await, calls(&app, "concept_synthesis").await), after);
+}
