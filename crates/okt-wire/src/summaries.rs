@@ -34,8 +34,9 @@ pub struct SliceView {
     pub is_current: bool,
     /// Sentences that the model wrote without a fact to stand on. They are not in the text.
     pub dropped_sentences: i32,
-    #[schema(required)]
+    #[schema(required, example = "small-chat")]
     pub model: Option<String>,
+    /// The `hash` of the promptset that the model was given.
     #[schema(required)]
     pub promptset_hash: Option<String>,
     #[schema(required)]
@@ -57,6 +58,7 @@ pub struct DefinitionView {
     pub canonical_name: String,
     /// Markdown. Each sentence cites the facts that it rests on: `[text](<fact:ID>)`. Images are cited as
     /// `![description](<image:ID>)`.
+    #[schema(example = "[Honey bees live in colonies.](<fact:019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37>)")]
     pub content: String,
     /// `model`, or `extractive`: made of the facts that say most while it is read, and stored nowhere.
     #[schema(value_type = schema::TextMethod)]
@@ -79,7 +81,10 @@ pub struct DefinitionView {
 pub struct SynthesisView {
     #[schema(example = 3)]
     pub version: i32,
+    #[schema(example = "small-chat")]
     pub model: String,
+    /// The `hash` of the promptset that the model was given.
+    #[schema(example = "1fefb0a2657f71aec562cc0b5afcf8faf582f3b7858c5ff11a948a60434b82e1")]
     pub promptset_hash: String,
     pub created_at: DateTime<Utc>,
     /// Whether it is the latest version, and nothing that it covers has changed since.
@@ -116,6 +121,7 @@ pub struct CitedFact {
 pub struct VersionView {
     #[schema(example = 3)]
     pub version: i32,
+    #[schema(example = "small-chat")]
     pub model: String,
     pub created_at: DateTime<Utc>,
 }
@@ -142,6 +148,7 @@ pub struct DiffSentence {
     /// `same`, `added` or `removed`.
     #[schema(value_type = schema::SentenceChange)]
     pub change: &'static str,
+    #[schema(example = "Honey bees live in colonies.")]
     pub text: String,
 }
 
@@ -152,6 +159,7 @@ pub struct SynthesisEstimateView {
     #[schema(example = true)]
     pub dry_run: bool,
     /// The model that would be asked for the definition.
+    #[schema(example = "small-chat")]
     pub model: String,
     /// `history`: what the repository has seen of the model lately. `rule_of_thumb`: how much models read and write by and
     /// large.
