@@ -36,8 +36,7 @@ fn sentences(text: &str) -> usize {
     1 + ends + without_spaces
 }
 
-/// Whether a sentence may end with this word.
-pub(crate) fn ends_sentence(word: &str) -> bool {
+fn ends_sentence(word: &str) -> bool {
     let word = word.trim_end_matches(['"', '”', ')', '\'']);
     let Some(stem) = word.strip_suffix(['.', '!', '?']) else { return false };
     if !word.ends_with('.') {

@@ -132,7 +132,7 @@ mod tests {
         let set = Promptset::builtin();
         assert_eq!(
             set.hash().to_string(),
-            "a3465a10ab7bcbc099a6750225b9c59780669d96f10cfaadbf698325954967ac"
+            "a27530b11d1a8c1da9907d7919f753d6eae2ecce28465e72581db62341e316f5"
         );
         assert_eq!(
             set.registry_hash().to_string(),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use okt_model::FactId;
-use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
+use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use super::markdown::escaped;
 
@@ -20,8 +20,8 @@ pub struct Citation {
 pub fn citations(markdown: &str) -> Vec<Citation> {
     let events = parser(markdown).into_offset_iter();
     let link = |(event, range): (Event, Range<usize>)| match event {
-        Event::Start(Tag::Link { link_type, .. }) => {
-            let fact = cited(markdown, link_type, &range)?;
+        Event::Start(Tag::Link { .. }) => {
+            let fact = cited(markdown, &range)?;
             Some(Citation { range, fact })
         }
         _ => None,
@@ -35,11 +35,11 @@ pub(super) fn parser(markdown: &str) -> Parser<'_> {
 }
 
 /// The fact of a link, if it is a citation.
-pub(super) fn cited(markdown: &str, link: LinkType, range: &Range<usize>) -> Option<FactId> {
+pub(super) fn cited(markdown: &str, range: &Range<usize>) -> Option<FactId> {
     let (_, id) = markdown.get(range.clone())?.strip_suffix(">)")?.rsplit_once("](<fact:")?;
     // As ids are written: other forms of a UUID would be missed where ids are compared as text.
     let fact: FactId = id.parse().ok()?;
-    (link == LinkType::Inline && fact.to_string() == id).then_some(fact)
+    (fact.to_string() == id).then_some(fact)
 }
 
 /// A statement as Markdown, with the facts on which it rests: `[statement](<fact:A>)[²](<fact:B>)`. A statement without facts

@@ -10,7 +10,6 @@ use okt_model::FactId;
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use super::citations::{cited, parser};
-use crate::atomic::ends_sentence;
 use crate::ground::is_unspaced;
 
 /// A sentence that claims something.
@@ -42,8 +41,8 @@ pub fn claims(markdown: &str) -> Vec<Claim> {
             Event::End(
                 TagEnd::Heading(_) | TagEnd::CodeBlock | TagEnd::Table | TagEnd::Image | TagEnd::HtmlBlock,
             ) => mute = mute.saturating_sub(1),
-            Event::Start(Tag::Link { link_type, .. }) if mute == 0 => {
-                citation = cited(markdown, link_type, &range).map(|fact| (fact, range, String::new()));
+            Event::Start(Tag::Link { .. }) if mute == 0 => {
+                citation = cited(markdown, &range).map(|fact| (fact, range, String::new()));
             }
             Event::End(TagEnd::Link) if mute == 0 => {
                 if let Some((fact, range, text)) = citation.take() {
@@ -69,6 +68,13 @@ pub fn claims(markdown: &str) -> Vec<Claim> {
     found
 }
 
+/// The claims of a text that is no Markdown.
+pub(super) fn sentences(text: &str) -> Vec<String> {
+    let mut paragraph = Paragraph::default();
+    paragraph.say(text, 0..text.len());
+    paragraph.finish().into_iter().map(|claim| claim.text).collect()
+}
+
 #[derive(Default)]
 struct Paragraph {
     done: Vec<Claim>,
@@ -89,7 +95,11 @@ impl Paragraph {
             let stands = if exact { range.start + at..range.start + at + piece.len() } else { range.clone() };
             let blank = piece.trim().is_empty();
             if self.ended && !blank {
-                self.close();
+                // What goes on in small letters was an abbreviation.
+                self.ended = !piece.starts_with(char::is_lowercase);
+                if self.ended {
+                    self.close();
+                }
             }
             if blank && self.text.is_empty() {
                 continue;
@@ -173,6 +183,22 @@ fn ends(text: &str, spaced: bool) -> bool {
     spaced && text.split_whitespace().next_back().is_some_and(ends_sentence)
 }
 
+/// Short words that end with a full stop and no sentence.
+const SHORTENED: [&str; 10] = ["al", "ca", "cf", "ed", "eg", "ie", "no", "pp", "st", "vs"];
+
+/// Whether a sentence may end with this word. `Dr.`, `Prof.`, `U.S.` and `J.` are short with a capital, or have a full stop
+/// inside; a sentence rarely ends so.
+pub(super) fn ends_sentence(word: &str) -> bool {
+    let word = word.trim_end_matches(['"', '”', ')', '\'', '’', '»']);
+    let Some(stem) = word.strip_suffix(['.', '!', '?', '…']) else { return false };
+    if !word.ends_with('.') || stem.ends_with(|c: char| c.is_ascii_digit()) {
+        return true;
+    }
+    let length = stem.chars().count();
+    let short = length <= 1 || (length <= 4 && stem.starts_with(char::is_uppercase));
+    !(short || stem.contains('.') || SHORTENED.contains(&stem))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +270,21 @@ mod tests {
             &[(&format!("[Gulls nest.](fact:{A}) here"), 0)],
         );
         expect("[Gulls nest.](https://example.org) Terns left.", &[("Gulls nest.", 0), ("Terns left.", 0)]);
+    }
+
+    #[test]
+    fn a_text_is_cut_into_its_sentences() {
+        for (text, expected) in [
+            ("It stands in a line seen from the Earth. Isaac Newton explained it. He died.", 3),
+            (
+                "It was built in 1931. Nobody wanted it! Dr. Lee of the U.S. Navy knew, e.g. from Prof. Berg.",
+                3,
+            ),
+            ("It weighs approx. three tons (see Fig. 3), said J. Berg.", 1),
+            ("Nothing", 0),
+        ] {
+            assert_eq!(sentences(text).len(), expected, "{:?}", sentences(text));
+        }
     }
 
     #[test]

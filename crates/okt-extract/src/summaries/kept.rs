@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde_json::Number;
 
 use super::citations::cite;
+use super::claims::sentences;
 use super::markdown::{escaped, has_address};
-use super::support::is_supported;
+use super::support::{is_supported, told};
 use super::{Attempt, Known, Written};
 use crate::answer::{Firsts, Listed, Misfit, object};
 use crate::line::one_line;
@@ -17,8 +18,10 @@ use crate::question::Form;
 /// No more sentences are taken from one answer.
 const MOST_SENTENCES: usize = 200;
 /// A longer sentence is none, in characters.
-const LONGEST_SENTENCE: usize = 600;
-/// Who cites more facts for one sentence has not told which of them say so.
+const LONGEST_SENTENCE: usize = 500;
+/// Who cites more facts for one sentence, or facts for several sentences at once, may not have told which of them say so.
+const BELIEVED: usize = 3;
+/// Who cites more has certainly not.
 const MOST_CITED: usize = 8;
 /// Headings that are taken of one answer, and the longest, in characters.
 const MOST_HEADINGS: usize = 8;
@@ -39,7 +42,6 @@ pub struct Given<'g> {
 /// Reads an answer of sentences. See [`Attempt`] for what is refused and what is left out.
 pub fn read(answer: &str, form: &Form, given: &Given, attempt: Attempt) -> Result<Written, Misfit> {
     let Answer { sentences: Firsts { list, beyond }, truncated } = object(answer, form)?;
-    let stated = list.len();
     let mut text = Text {
         given,
         written: Written { truncated, ..Written::default() },
@@ -48,9 +50,11 @@ pub fn read(answer: &str, form: &Form, given: &Given, attempt: Attempt) -> Resul
         heading: None,
         said: HashSet::new(),
     };
-    let mut kept = 0;
+    let (mut stated, mut kept) = (0, 0);
     for sentence in &list {
-        kept += usize::from(text.take(sentence));
+        let (of, taken) = text.take(sentence);
+        stated += of;
+        kept += taken;
     }
     let mut written = text.written;
     written.dropped_sentences += number(stated - kept + beyond);
@@ -97,32 +101,45 @@ struct Text<'t> {
 }
 
 impl Text<'_> {
-    /// Whether the sentence is kept.
-    fn take(&mut self, sentence: &Sentence) -> bool {
+    /// How many sentences there are, and how many are kept.
+    fn take(&mut self, sentence: &Sentence) -> (usize, usize) {
         if let Some(heading) = self.heading(&sentence.heading) {
             self.heading = Some(heading);
         }
-        let statement = without_marks(&one_line(&sentence.text));
-        let Some(cited) = self.cited(&sentence.facts) else { return false };
-        if !self.said.insert(statement.clone()) {
-            return false;
+        let cited = self.cited(&sentence.facts);
+        let statements = sentences(&without_marks(&one_line(&sentence.text)));
+        let mut kept = 0;
+        for statement in &statements {
+            let believed = statements.len() == 1 && cited.len() <= BELIEVED;
+            let narrow: Vec<usize> = told(statement, &cited, self.given.facts).collect();
+            let cited = if believed || (statements.len() == 1 && !self.bears(statement, &narrow)) {
+                cited.clone()
+            } else {
+                narrow
+            };
+            if cited.len() <= MOST_CITED && self.bears(statement, &cited) && self.said.insert(statement.clone()) {
+                let ids: Vec<_> = cited.iter().map(|at| self.given.facts[*at].id).collect();
+                self.write(&cite(statement, &ids));
+                self.written.cited.extend(cited);
+                kept += 1;
+            }
         }
-        let sized = statement.contains(char::is_alphabetic) && statement.chars().count() <= LONGEST_SENTENCE;
-        if !sized
-            || has_address(&statement)
-            || !is_supported(&statement, &cited, self.given.facts, self.given.about)
-        {
-            return false;
+        if kept > 0 {
+            self.show(sentence.image.as_ref());
         }
-        let ids: Vec<_> = cited.iter().map(|at| self.given.facts[*at].id).collect();
-        self.write(&cite(&statement, &ids));
-        self.written.cited.extend(cited);
-        self.show(sentence.image.as_ref());
-        true
+        (statements.len().max(1), kept)
     }
 
-    /// The places of the facts that a sentence cites, or none if it does not say which.
-    fn cited(&mut self, numbers: &[Number]) -> Option<Vec<usize>> {
+    /// Whether a statement is one, and the facts bear it out.
+    fn bears(&self, statement: &str, cited: &[usize]) -> bool {
+        !cited.is_empty()
+            && statement.chars().count() <= LONGEST_SENTENCE
+            && !has_address(statement)
+            && is_supported(statement, cited, self.given.facts, self.given.about)
+    }
+
+    /// The places of the facts that are cited.
+    fn cited(&mut self, numbers: &[Number]) -> Vec<usize> {
         let mut cited = Vec::new();
         for number in numbers {
             match place(number, self.given.facts.len()) {
@@ -132,7 +149,7 @@ impl Text<'_> {
         }
         cited.sort_unstable();
         cited.dedup();
-        (!cited.is_empty() && cited.len() <= MOST_CITED).then_some(cited)
+        cited
     }
 
     fn write(&mut self, sentence: &str) {

@@ -93,26 +93,31 @@ const NUMBERS: [&str; 16] = [
     "12",
 ];
 
-const TEXTS: [&str; 8] = [
-    "The bridge is closed to cars.",
-    "Two piers moved.",
-    "The repair costs 41 million.",
-    "Buses may still cross. They use one lane.",
-    "Opponents say 55 million.",
-    "A third, or 33 percent, come by car.",
-    "The mayor stole 12 million.",
-    "橋は閉鎖されている。",
+/// With the fact that says so.
+const TEXTS: [(&str, &str); 8] = [
+    ("The bridge is closed to cars.", "1"),
+    ("Two piers moved.", "2"),
+    ("The repair costs 41 million.", "3"),
+    ("Buses may still cross. They cross on one lane.", "4"),
+    ("Opponents say 55 million.", "5"),
+    ("A third, or 33 percent, come by car.", "6"),
+    ("The mayor stole 12 million.", "3"),
+    ("橋は閉鎖されている。", "1"),
 ];
 
 fn answer(dice: &mut Dice) -> String {
     let sentences: Vec<String> = (0..=dice.roll(7))
         .map(|_| {
-            let mut text = dice.one(&TEXTS).to_owned();
+            let (text, right) = TEXTS[dice.roll(TEXTS.len())];
+            let mut text = text.to_owned();
             if dice.roll(3) == 0 {
                 let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
                 text.insert_str(places[dice.roll(places.len())], dice.one(&HOSTILE));
             }
-            let cited: Vec<&str> = (0..dice.roll(4)).map(|_| dice.one(&NUMBERS)).collect();
+            let mut cited: Vec<&str> = (0..dice.roll(4)).map(|_| dice.one(&NUMBERS)).collect();
+            if dice.roll(2) == 0 {
+                cited = vec![right];
+            }
             let heading = if dice.roll(4) == 0 { dice.one(&HOSTILE) } else { "" };
             let image = dice.one(&NUMBERS);
             format!(
