@@ -117,7 +117,10 @@ impl Text<'_> {
             } else {
                 narrow
             };
-            if cited.len() <= MOST_CITED && self.bears(statement, &cited) && self.said.insert(statement.clone()) {
+            if cited.len() <= MOST_CITED
+                && self.bears(statement, &cited)
+                && self.said.insert(statement.clone())
+            {
                 let ids: Vec<_> = cited.iter().map(|at| self.given.facts[*at].id).collect();
                 self.write(&cite(statement, &ids));
                 self.written.cited.extend(cited);

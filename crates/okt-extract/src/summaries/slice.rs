@@ -69,9 +69,14 @@ mod tests {
             let many: Vec<Known> = known().into_iter().cycle().take(facts).collect();
             slice_question(&Promptset::builtin(), &TOPIC, &many, max_tokens)
         };
-        for (facts, max_tokens, most) in
-            [(1, 600, 1), (20, 600, 10), (20, 6_000, 12), (6, 6_000, 4), (20, 1, 1)]
-        {
+        let expected = [
+            (1, 600, "1 to 1"),
+            (20, 600, "5 to 10"),
+            (20, 6_000, "6 to 12"),
+            (6, 6_000, "2 to 4"),
+            (20, 1, "1 to 1"),
+        ];
+        for (facts, max_tokens, sentences) in expected {
             let ends = format!("Write {sentences} sentences.\n");
             assert!(asked(facts, max_tokens).user.ends_with(&ends), "{facts} {max_tokens}");
         }
