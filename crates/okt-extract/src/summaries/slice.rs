@@ -27,7 +27,7 @@ pub fn slice_question(promptset: &Promptset, topic: &Topic, facts: &[Known], max
     // Fewer than facts, or they are copied one by one; but small models that are only told the most write one.
     let fewer = u32::try_from(facts.len() * 2 / 3).unwrap_or(MOST_SENTENCES).clamp(1, MOST_SENTENCES);
     let most = (max_tokens / TOKENS_PER_SENTENCE).clamp(1, fewer);
-    user.push_str(&format!("Write {} to {most} sentences.\n", most.div_ceil(2)));
+    user.extend([format!("Write {} to {most} sentences.\n", most.div_ceil(2))]);
     Prompt::with_max_tokens(promptset.text(Phase::Summarization), &SENTENCES, max_tokens).ask(user)
 }
 
