@@ -117,7 +117,10 @@ impl Text<'_> {
             } else {
                 narrow
             };
-            if cited.len() <= MOST_CITED && self.bears(statement, &cited) && self.said.insert(statement.clone()) {
+            if cited.len() <= MOST_CITED
+                && self.bears(statement, &cited)
+                && self.said.insert(statement.clone())
+            {
                 let ids: Vec<_> = cited.iter().map(|at| self.given.facts[*at].id).collect();
                 self.write(&cite(statement, &ids));
                 self.written.cited.extend(cited);
@@ -202,16 +205,13 @@ fn without_marks(text: &str) -> String {
     while let Some(open) = rest.find('[') {
         let (before, from) = rest.split_at(open);
         let mark = from[1..].find(']').map(|end| (&from[1..=end], &from[end + 2..]));
-        match mark.filter(|(inside, _)| is_mark(inside)) {
-            Some((_, after)) => {
-                out.push_str(before.trim_end());
-                rest = after;
-            }
-            None => {
-                out.push_str(before);
-                out.push('[');
-                rest = &from[1..];
-            }
+        if let Some((_, after)) = mark.filter(|(inside, _)| is_mark(inside)) {
+            out.push_str(before.trim_end());
+            rest = after;
+        } else {
+            out.push_str(before);
+            out.push('[');
+            rest = &from[1..];
         }
     }
     (out + rest).trim().to_owned()

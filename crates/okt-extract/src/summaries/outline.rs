@@ -22,7 +22,7 @@ const SAME_VECTOR: f32 = 0.9;
 const SAME_WORDS: f32 = 0.7;
 const MOST_GROUPS: usize = 4;
 /// So few facts are one group.
-const ONE_GROUP: usize = 3;
+const ONE_GROUP: usize = 4;
 
 /// A fact as it is weighed.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,9 @@ pub fn outline(facts: &[Outlined], most: usize) -> Vec<Vec<usize>> {
     let mut groups = space.groups(&picked);
     for group in &mut groups {
         group.sort_unstable();
-        group.iter_mut().for_each(|at| *at = looked_at[*at]);
+        for at in group {
+            *at = looked_at[*at];
+        }
     }
     groups
 }
@@ -96,7 +98,9 @@ impl Space {
         let mut says: Vec<f32> =
             self.vectors.iter().zip(&weights).map(|(vector, weight)| dot(vector, &middle) * weight).collect();
         let top = says.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
-        says.iter_mut().for_each(|value| *value /= top);
+        for value in &mut says {
+            *value /= top;
+        }
 
         let mut known = vec![0.0_f32; facts.len()];
         let mut left: Vec<usize> = (0..facts.len()).collect();
@@ -169,13 +173,17 @@ fn by_words(facts: &[Outlined]) -> Vec<Vec<f32>> {
         words.sort_unstable();
         words.dedup();
         times.resize(numbers.len(), 0.0);
-        words.iter().for_each(|word| times[*word] += 1.0);
+        for word in &words {
+            times[*word] += 1.0;
+        }
         words_of.push(words);
     }
     let all = f32::from(u16::try_from(facts.len()).unwrap_or(u16::MAX));
     let vector = |words: Vec<usize>| {
         let mut vector = vec![0.0; PLACES];
-        words.iter().for_each(|word| vector[word % PLACES] += (1.0 + all / times[*word]).ln());
+        for word in words {
+            vector[word % PLACES] += (1.0 + all / times[word]).ln();
+        }
         unit(vector)
     };
     words_of.into_iter().map(vector).collect()
@@ -188,7 +196,9 @@ fn dot(one: &[f32], other: &[f32]) -> f32 {
 fn unit(mut vector: Vec<f32>) -> Vec<f32> {
     let length = dot(&vector, &vector).sqrt();
     if length > 0.0 && length.is_finite() {
-        vector.iter_mut().for_each(|value| *value /= length);
+        for value in &mut vector {
+            *value /= length;
+        }
     } else {
         vector.fill(0.0);
     }

@@ -27,7 +27,7 @@ pub fn slice_question(promptset: &Promptset, topic: &Topic, facts: &[Known], max
     // Fewer than facts, or they are copied one by one; but small models that are only told the most write one.
     let fewer = u32::try_from(facts.len() * 2 / 3).unwrap_or(MOST_SENTENCES).clamp(1, MOST_SENTENCES);
     let most = (max_tokens / TOKENS_PER_SENTENCE).clamp(1, fewer);
-    user.push_str(&format!("Write {} to {most} sentences.\n", most.div_ceil(2)));
+    user.extend([format!("Write {} to {most} sentences.\n", most.div_ceil(2))]);
     Prompt::with_max_tokens(promptset.text(Phase::Summarization), &SENTENCES, max_tokens).ask(user)
 }
 
@@ -69,9 +69,14 @@ mod tests {
             let many: Vec<Known> = known().into_iter().cycle().take(facts).collect();
             slice_question(&Promptset::builtin(), &TOPIC, &many, max_tokens)
         };
-        for (facts, max_tokens, most) in
-            [(1, 600, 1), (20, 600, 10), (20, 6_000, 12), (6, 6_000, 4), (20, 1, 1)]
-        {
+        let expected = [
+            (1, 600, "1 to 1"),
+            (20, 600, "5 to 10"),
+            (20, 6_000, "6 to 12"),
+            (6, 6_000, "2 to 4"),
+            (20, 1, "1 to 1"),
+        ];
+        for (facts, max_tokens, sentences) in expected {
             let ends = format!("Write {sentences} sentences.\n");
             assert!(asked(facts, max_tokens).user.ends_with(&ends), "{facts} {max_tokens}");
         }

@@ -166,7 +166,7 @@ fn check(written: &Written, answer: &str) {
     for event in Parser::new_ext(text, Options::all()) {
         match event {
             Event::Start(Tag::Link { dest_url, .. }) => {
-                assert!(given.contains(&dest_url.to_string()), "{text}")
+                assert!(given.contains(&dest_url.to_string()), "{text}");
             }
             Event::Start(Tag::Image { dest_url, .. }) => {
                 assert_eq!(dest_url.to_string(), format!("image:{}", image()), "{text}");
