@@ -10,8 +10,9 @@ const STEPS: &[(&str, &[&str])] = &[
     ("formatting", &["fmt", "--all", "--check"]),
     ("layers", &["xtask", "layers"]),
     ("lints", &["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]),
-    ("tests", &["nextest", "run", "--workspace", "--locked"]),
+    // Before the tests: it touches what has queries, and all of it would be built a second time after them.
     ("recorded queries", &["xtask", "sqlx", "--check"]),
+    ("tests", &["nextest", "run", "--workspace", "--locked"]),
 ];
 
 #[expect(clippy::print_stderr, reason = "a chore talks to the person who runs it")]

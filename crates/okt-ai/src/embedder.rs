@@ -23,6 +23,8 @@ pub struct Embedder {
     operation: Operation,
     model: Model,
     dimensions: u32,
+    /// What the model wants before each text.
+    prefix: String,
 }
 
 /// What became of the texts.
@@ -42,13 +44,20 @@ impl Embedder {
         operation: Operation,
         space: &EmbeddingSpace,
     ) -> Result<Self> {
+        let model = ai.model(&space.model)?;
+        let prefix = match operation {
+            Operation::QuestionEmbedding => model.query_prefix().to_owned(),
+            // As those that are there already, whatever the settings say by now.
+            _ => space.passage_prefix.clone(),
+        };
         Ok(Self {
             ai: ai.clone(),
             billing,
             subject_budget: Arc::new(subject_budget),
             operation,
-            model: ai.model(&space.model)?,
+            model,
             dimensions: space.dimensions,
+            prefix,
         })
     }
 
@@ -64,7 +73,10 @@ impl Embedder {
     /// `providers.ai.embed_batch_size`.
     ///
     /// In a task of its own: a caller who leaves meanwhile has paid all the same, and it is recorded.
-    pub async fn embed(&self, texts: Vec<String>) -> Result<Vectors, Unanswered> {
+    pub async fn embed(&self, mut texts: Vec<String>) -> Result<Vectors, Unanswered> {
+        for text in texts.iter_mut().filter(|_| !self.prefix.is_empty()) {
+            text.insert_str(0, &self.prefix);
+        }
         let embedder = self.clone();
         tokio::spawn(async move { embedder.embed_here(&texts).await }).await.map_err(Error::internal)?
     }

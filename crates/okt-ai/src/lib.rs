@@ -2,7 +2,8 @@
 //! is stored before it is used; its cost belongs to a subject (a source, a concept, a report, a question).
 //!
 //! Used by jobs and by use cases alike: it must not know HTTP, nor what a job is. To ask for something new, add an
-//! [`okt_model::Operation`], make a question in `okt-extract`, and call [`Asker::ask`] or [`Embedder::embed`].
+//! [`okt_model::Operation`], make a question in `okt-extract`, and call [`Asker::ask`], [`Embedder::embed`] or
+//! [`Reranker::rerank`].
 
 mod asker;
 mod budget;
@@ -11,6 +12,7 @@ mod dialogue;
 mod embedder;
 mod ledger;
 mod rate_limit;
+mod reranker;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,6 +35,7 @@ pub use budget::{BUDGET_RETRY, RepositoryBudget, SubjectBudget, waiting_for_budg
 pub use call::Ended;
 pub use dialogue::{Dialogue, Turn};
 pub use embedder::{Embedder, Vectors};
+pub use reranker::{Reranker, Scores};
 
 /// The models of an installation and the accounts of what they cost. One for a process; cheap to clone.
 #[derive(Clone)]

@@ -33,9 +33,10 @@ pub async fn list(
     Query(query): Query<FactQuery>,
     page: PageRequest,
 ) -> Result<Page<FactRow>, Problem> {
-    let (filter, by_sources) = query.parsed()?;
+    let (filter, q, by_sources) = query.parsed()?;
     let after: Option<(i32, i64)> = page.after()?;
-    let rows = api.app.list_facts(&repository.0, &filter, by_sources, after, page.rows()).await?;
+    let rows =
+        api.app.list_facts(&repository.0, filter, q.as_deref(), by_sources, after, page.rows()).await?;
     page.page(rows.into_iter().map(FactRow::from).collect(), |row| row.place)
 }
 

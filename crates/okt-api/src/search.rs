@@ -5,7 +5,7 @@ use http::HeaderMap;
 use okt_app::SearchRequest;
 use okt_auth::permissions::FactRead;
 use okt_http::{Json, PageRequest, Problem, Query};
-use okt_wire::search::{CursorPlace, SearchPage, SearchQuery, SearchRow, place};
+use okt_wire::search::{CursorPlace, SearchPage, SearchQuery, SearchRow, after};
 
 use crate::Api;
 use crate::extract::Repository;
@@ -25,18 +25,22 @@ pub async fn search(
     page: PageRequest,
 ) -> Result<(HeaderMap, Json<SearchPage>), Problem> {
     let asked = query.parsed()?;
-    let after: Option<CursorPlace> = page.after()?;
+    let cursor: Option<CursorPlace> = page.after()?;
     let request = SearchRequest {
         q: asked.q,
         types: asked.types.as_deref(),
         mode: asked.mode,
         prefix: asked.prefix,
         grouped: asked.grouped,
+        filters: &asked.filters,
+        facets: asked.facets,
     };
     let limit = usize::try_from(page.rows()).unwrap_or(usize::MAX);
-    let found = api.app.search(&repository.0, &request, after.and_then(place), limit).await?;
+    let found = api.app.search(&repository.0, &request, cursor.and_then(after), limit).await?;
     let rows: Vec<SearchRow> = found.hits.into_iter().map(|hit| SearchRow::new(hit, asked.explain)).collect();
-    let (headers, data, next_cursor) = page.page(rows, |row| row.place)?.into_parts();
-    let (search_mode, degraded_reason) = (found.mode.as_str(), found.degraded);
-    Ok((headers, Json(SearchPage { data, next_cursor, search_mode, degraded_reason })))
+    let (search_mode, degraded_reason) = (found.mode.as_str(), found.degraded.or(found.unranked));
+    let place = |row: &SearchRow| (row.place, search_mode.to_owned(), found.degraded.map(str::to_owned));
+    let (headers, data, next_cursor) = page.page(rows, place)?.into_parts();
+    let facets = found.facets.map(Into::into);
+    Ok((headers, Json(SearchPage { data, next_cursor, search_mode, degraded_reason, facets })))
 }

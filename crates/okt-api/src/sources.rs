@@ -39,10 +39,10 @@ pub async fn list(
     Query(query): Query<SourceQuery>,
     page: PageRequest,
 ) -> Result<Page<SourceRow>, Problem> {
-    let (filter, oldest) = query.parsed()?;
+    let (filter, q, oldest) = query.parsed()?;
     let after: Option<Uuid> = page.after()?;
     let after = after.map(SourceId::from);
-    let rows = api.app.list_sources(&repository.0, &filter, oldest, after, page.rows()).await?;
+    let rows = api.app.list_sources(&repository.0, filter, q.as_deref(), oldest, after, page.rows()).await?;
     page.page(rows.into_iter().map(SourceRow::from).collect(), |row| row.id)
 }
 

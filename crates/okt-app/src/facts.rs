@@ -6,7 +6,7 @@ use okt_auth::permissions::{FactRead, FactUpdate, SourceRead};
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
     Contradiction, CurationId, Difference, EmbedFacts, Error, ExtractConcepts, Fact, FactConcept, FactFilter,
-    FactId, FactStatus, JobId, RefreshConceptRelations, Result, SourceId, SpaceKind,
+    FactId, FactStatus, JobId, RefreshConceptRelations, Result, SourceId, SpaceKind, UnitKind,
 };
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::Undone;
@@ -24,6 +24,8 @@ const SOURCES: i64 = 100;
 const MERGED: i64 = 1_000;
 /// Of them those whose ids are shown.
 const MERGED_SHOWN: usize = 100;
+/// How often a page is looked for among facts that have the words of a list.
+const MOST_ROUNDS: usize = 20;
 /// Facts that may contradict it.
 const CONTRADICTIONS: i64 = 100;
 
@@ -49,16 +51,35 @@ impl App {
     pub async fn list_facts(
         &self,
         scope: &RepoScope<FactRead>,
-        filter: &FactFilter,
+        mut filter: FactFilter,
+        q: Option<&str>,
         by_sources: bool,
         after: Option<FactPlace>,
         limit: i64,
     ) -> Result<Vec<Fact>> {
-        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-        let mut found = facts::list(&mut tx, scope.repository(), filter, by_sources, after, limit).await?;
-        name_canonical(&mut tx, scope, &mut found).await?;
-        fact_groups::describe(&mut tx, scope.repository(), &mut found).await?;
-        tx.commit().await?;
+        let repository = scope.repository();
+        let mut found: Vec<Fact> = Vec::new();
+        // The newest come first, so what words find is looked at from where the page begins.
+        let mut before = after.filter(|_| !by_sources).map(|(_, no)| no);
+        for _ in 0..MOST_ROUNDS {
+            let mut next = None;
+            if let Some(q) = q {
+                let having = self.having(scope, UnitKind::Fact, q, before).await?;
+                (filter.among, next) = (Some(having.numbers), having.next);
+            }
+            let left = limit - i64::try_from(found.len()).map_err(Error::internal)?;
+            let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+            let mut more = facts::list(&mut tx, repository, &filter, by_sources, after, left).await?;
+            name_canonical(&mut tx, scope, &mut more).await?;
+            fact_groups::describe(&mut tx, repository, &mut more).await?;
+            tx.commit().await?;
+            found.extend(more);
+            let full = i64::try_from(found.len()).is_ok_and(|count| count >= limit);
+            if full || by_sources || next.is_none() {
+                break;
+            }
+            before = next;
+        }
         Ok(found)
     }
 

@@ -42,6 +42,7 @@ mod summaries;
 mod upkeep;
 mod usage;
 
+use std::num::NonZero;
 use std::sync::Arc;
 
 use okt_ai::Ai;
@@ -56,7 +57,7 @@ use tokio::sync::Semaphore;
 
 use crate::health::Watch;
 use crate::seal::Seal;
-use crate::search::QuestionVectors;
+use crate::search::{QuestionVectors, Rerankings};
 
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
 pub use api_keys::KeyRequest;
@@ -75,6 +76,7 @@ pub use jobs::{JobScope, JobStats, KindStats};
 pub use moves::{LEFT_BEHIND_FOR, Moved};
 pub use okt_parse::{ImageKind, Kind as SourceKind};
 pub use okt_queue::Backlog;
+pub use okt_search::{Field as SearchField, Filter as SearchFilter, Years};
 pub use okt_store::concept_relations::RelationPlace;
 pub use okt_store::concept_syntheses::SynthesisVersion;
 pub use okt_store::concepts::{ConceptPlace, SourcePlace, TimelinePlace};
@@ -85,7 +87,9 @@ pub use registration::{NewAccount, Setup};
 pub use repositories::{RepositoryRequest, SeenRepository};
 pub use request::Origin;
 pub use roles::DomainPermissions;
-pub use search::{Ranks, SearchHit, SearchPlace, SearchRequest, SearchResults};
+pub use search::{
+    DEGRADED, FacetValue, Facets, Ranks, SearchAfter, SearchHit, SearchPlace, SearchRequest, SearchResults,
+};
 pub use settings::{SeenBudget, SeenSettings, SettingsChange, UsedPromptset};
 pub use source_providers::{FoundSource, FoundSources, ProviderInfo};
 pub use source_texts::{SeenSource, Sentence};
@@ -108,6 +112,9 @@ struct Inner {
     /// Embeds questions.
     ai: Ai,
     questions: QuestionVectors,
+    /// Turns to go through lists of words.
+    turns_to_rank: Arc<Semaphore>,
+    rerankings: Rerankings,
     auth: Auth,
     /// The way out, and who looks for sources there; `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Search)>,
@@ -145,6 +152,7 @@ impl App {
         };
         let ai = Ai::new(&config, &databases, web.as_ref().map(|(client, _)| client));
         let (documents, changes, watch) = (Semaphore::new(DOCUMENTS), Changes::default(), Watch::default());
+        let turns_to_rank = std::thread::available_parallelism().map_or(1, NonZero::get);
         let app = Self(Arc::new(Inner {
             config,
             databases,
@@ -152,6 +160,8 @@ impl App {
             vectors,
             ai,
             questions: QuestionVectors::default(),
+            turns_to_rank: Arc::new(Semaphore::new(turns_to_rank)),
+            rerankings: Rerankings::default(),
             auth,
             web,
             documents,
@@ -190,6 +200,14 @@ impl App {
 
     fn questions(&self) -> &QuestionVectors {
         &self.0.questions
+    }
+
+    fn turns_to_rank(&self) -> &Arc<Semaphore> {
+        &self.0.turns_to_rank
+    }
+
+    fn rerankings(&self) -> &Rerankings {
+        &self.0.rerankings
     }
 
     fn web(&self) -> Option<&GuardedClient> {

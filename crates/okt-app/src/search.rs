@@ -4,12 +4,17 @@
 //! source that it is from: a sentence seldom says what it is about. `deep` goes on from the best sources to those that share a
 //! name or a title with them.
 
+mod breaker;
+mod facets;
+mod filters;
 mod hits;
 mod hop;
 mod lexical;
+mod listed;
+mod rerank;
 mod vectors;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use okt_auth::permissions::{ConceptRead, FactRead, SourceRead};
 use okt_auth::{Needed as _, RepoScope};
@@ -18,11 +23,14 @@ use okt_model::{
     ConceptId, Domain, EMBEDDING_MODEL, Error, FoundThrough, Result, SearchMode, SearchType, SourceId,
     UnitKind,
 };
-use okt_search::{Prefix, Query};
+use okt_search::{Filter, Prefix, Query};
 use okt_store::search_units;
 use uuid::Uuid;
 
-use self::lexical::Ranked;
+pub use self::facets::{FacetValue, Facets};
+use self::filters::{Described, Filters, Narrow};
+use self::lexical::{Lists, Ranked};
+pub(crate) use self::rerank::Rerankings;
 use self::vectors::Nearest;
 pub(crate) use self::vectors::QuestionVectors;
 use crate::App;
@@ -48,9 +56,25 @@ pub struct SearchRequest<'a> {
     pub prefix: bool,
     /// One of each group of similar facts.
     pub grouped: bool,
+    /// Beside those that stand in the question.
+    pub filters: &'a [Filter],
+    /// Whether to count what candidates have.
+    pub facets: bool,
 }
 
-/// Where a page begins: after this one.
+/// Why vectors were not used although they were wanted.
+pub const DEGRADED: [&str; 5] = ["no_vectors", "vectors_away", "hybrid_off", "no_words", "budget"];
+
+/// Where a page begins, and how the page before was answered: scores of another answer are no places in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchAfter {
+    pub place: SearchPlace,
+    pub mode: SearchMode,
+    /// One of [`DEGRADED`].
+    pub degraded: Option<&'static str>,
+}
+
+/// Something that was found, by its place among the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchPlace {
     pub score: f64,
@@ -81,6 +105,8 @@ pub struct SearchHit {
 pub struct Ranks {
     pub lexical: Option<(usize, f64)>,
     pub vector: Option<(usize, f64)>,
+    /// Where it was before a model looked at it, from 1, and what that gave it.
+    pub rerank: Option<(usize, f64)>,
 }
 
 pub struct SearchResults {
@@ -89,6 +115,10 @@ pub struct SearchResults {
     pub mode: SearchMode,
     /// Why not as it was asked to be.
     pub degraded: Option<&'static str>,
+    /// Why no model has looked at the first hits, where one should have.
+    pub unranked: Option<&'static str>,
+    /// If they were asked for.
+    pub facets: Option<Facets>,
 }
 
 /// A text that may be shown, before anybody has looked at it.
@@ -104,33 +134,44 @@ struct Candidate {
 }
 
 impl App {
-    /// What answers a question, best first, from after a place on.
+    /// What answers a question, best first, from after a place on. A page that can't be answered as the one before was, because
+    /// vectors are away meanwhile, is empty.
     pub async fn search(
         &self,
         scope: &RepoScope<FactRead>,
         request: &SearchRequest<'_>,
-        after: Option<SearchPlace>,
+        after: Option<SearchAfter>,
         limit: usize,
     ) -> Result<SearchResults> {
         let types = &permitted(scope, request)?;
-        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-        let totals = search_units::totals(&mut tx, scope.repository()).await?;
-        tx.commit().await?;
+        let repository = scope.repository();
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        let totals = search_units::totals(&mut tx, repository).await?;
         let languages: Vec<&str> = totals.languages.iter().map(String::as_str).collect();
         let prefix = if request.prefix { Prefix::LastWord } else { Prefix::Never };
-        let mut query = Query::parse(request.q, &languages, prefix);
-        if !query.filters.is_empty() {
-            // There are no filters yet: what looks like one is words.
-            query = Query::parse(&request.q.replace(':', " "), &languages, prefix);
-        }
+        let query = Query::parse(request.q, &languages, prefix);
+        let asked = query.filters.iter().chain(request.filters);
+        let filters = Filters::read(&mut tx, repository, asked).await?;
         let by_vectors = async {
-            match request.mode {
-                SearchMode::Lexical => Ok(None),
+            match (request.mode, after) {
+                (SearchMode::Lexical, _) => Ok(None),
+                (_, Some(SearchAfter { degraded: Some(why), .. })) => Err(why),
                 _ if !self.config().search.hybrid.enabled => Err("hybrid_off"),
-                _ => self.nearest(scope, &query.text, limit).await.map(Some),
+                _ => self.nearest(scope, &query.text, limit, filters.narrow.as_ref()).await.map(Some),
             }
         };
-        let (ranked, nearest) = tokio::join!(self.ranked(scope, &query, &totals, types), by_vectors);
+        let by_words = async {
+            let narrow = filters.narrow.as_ref();
+            let lists = Lists::read(&mut tx, repository, &query, &totals, types, narrow).await?;
+            let concepts = if types.contains(&SearchType::Concepts) {
+                self.concept_candidates(&mut tx, scope, &query).await?
+            } else {
+                Vec::new()
+            };
+            tx.commit().await?;
+            Ok::<_, Error>((self.ranked(scope, lists, types, narrow.cloned()).await?, concepts))
+        };
+        let (by_words, nearest) = tokio::join!(by_words, by_vectors);
         let (nearest, degraded) = match nearest {
             Ok(nearest) => (nearest, None),
             Err(why) => (None, Some(why)),
@@ -141,21 +182,48 @@ impl App {
             (SearchMode::Auto, Some(_)) => SearchMode::Hybrid,
             (mode, Some(_)) => mode,
         };
-        let ranked = if mode == SearchMode::Vector { Ranked::default() } else { ranked? };
+        if let Some(before) = after.filter(|before| (before.mode, before.degraded) != (mode, degraded)) {
+            return Ok(SearchResults {
+                hits: Vec::new(),
+                mode: before.mode,
+                degraded,
+                unranked: None,
+                facets: None,
+            });
+        }
+        let (ranked, concepts) = by_words?;
+        let ranked = if mode == SearchMode::Vector { Ranked::default() } else { ranked };
         let mut candidates = self.candidates(&ranked, nearest.as_ref(), types);
+        if query.ranking().is_empty() {
+            candidates.extend(filters.narrow.iter().flat_map(|narrow| unranked(narrow, types)));
+        }
         if mode == SearchMode::Deep {
             candidates = self.hop(scope, &query, candidates, nearest.as_ref(), &totals, types).await?;
         }
-        if types.contains(&SearchType::Concepts) {
-            candidates.extend(self.concept_candidates(scope, &query).await?);
-        }
+        candidates.extend(concepts);
         candidates.sort_by(Candidate::order);
-        self.one_of_each(scope, &mut candidates, request.grouped).await?;
-        if let Some(after) = after {
-            candidates.retain(|candidate| candidate.is_after(&after));
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        let mut known = Described::default();
+        if request.facets || !filters.is_empty() {
+            known = Described::read(&mut tx, repository, &candidates, &filters, request.facets).await?;
+            candidates.retain(|candidate| filters.fits(candidate, &known));
         }
-        let hits = self.hits(scope, &query, candidates, limit).await?;
-        Ok(SearchResults { hits, mode, degraded })
+        hits::leave_one_of_each(&mut tx, repository, &mut candidates, request.grouped).await?;
+        let facets = request.facets.then(|| {
+            let may_read = (may_read(scope, SearchType::Concepts), may_read(scope, SearchType::Sources));
+            let floor = i64::from(self.config().concepts.min_concept_fact_count);
+            Facets::of(&candidates, &known, may_read, floor)
+        });
+        tx.commit().await?;
+        let place = after.map(|after| after.place);
+        let unranked = self.rerank(scope, &query, request, place, &mut candidates).await?;
+        if let Some(after) = after {
+            candidates.retain(|candidate| candidate.is_after(&after.place));
+        }
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        let hits = hits::read(&mut tx, repository, &query, &candidates, limit).await?;
+        tx.commit().await?;
+        Ok(SearchResults { hits, mode, degraded, unranked, facets })
     }
 
     /// The two rankings as one.
@@ -190,7 +258,8 @@ impl App {
             ranked.sources.get(id).or_else(|| nearest.and_then(|nearest| nearest.sources.get(id))).copied()
         };
         let candidates = fused.into_iter().filter_map(|(id, score)| {
-            let ranks = Ranks { lexical: lexical.get(&id).copied(), vector: vector.get(&id).copied() };
+            let ranks =
+                Ranks { lexical: lexical.get(&id).copied(), vector: vector.get(&id).copied(), rerank: None };
             let found_by =
                 [ranks.lexical.map(|_| FoundThrough::Lexical), ranks.vector.map(|_| FoundThrough::Vector)];
             Some(Candidate {
@@ -209,21 +278,40 @@ impl App {
 
 /// The types that are looked for: those that were asked for, or of the usual ones those that the caller may read.
 fn permitted(scope: &RepoScope<FactRead>, request: &SearchRequest<'_>) -> Result<Vec<SearchType>> {
-    let may_read = |kind: &SearchType| {
-        let permission = match kind {
-            SearchType::Facts => return true,
-            SearchType::Concepts => ConceptRead::PERMISSION,
-            SearchType::Sources | SearchType::Passages => SourceRead::PERMISSION,
-        };
-        scope.caller().decide(Domain::Repository(scope.repository()), permission).is_ok()
-    };
     match request.types {
-        Some(types) if !types.iter().all(may_read) => {
+        Some(types) if !types.iter().all(|kind| may_read(scope, *kind)) => {
             Err(Error::Forbidden("sources and passages need source:read, concepts need concept:read"))
         }
         Some(types) => Ok(types.to_vec()),
-        None => Ok(USUAL.into_iter().filter(may_read).collect()),
+        None => Ok(USUAL.into_iter().filter(|kind| may_read(scope, *kind)).collect()),
     }
+}
+
+fn may_read(scope: &RepoScope<FactRead>, kind: SearchType) -> bool {
+    let permission = match kind {
+        SearchType::Facts => return true,
+        SearchType::Concepts => ConceptRead::PERMISSION,
+        SearchType::Sources | SearchType::Passages => SourceRead::PERMISSION,
+    };
+    scope.caller().decide(Domain::Repository(scope.repository()), permission).is_ok()
+}
+
+/// The facts and sources that filters leave, for a question without words.
+fn unranked(narrow: &Narrow, types: &[SearchType]) -> Vec<Candidate> {
+    let of = |kind: SearchType, numbers: &HashSet<i64>| -> Vec<Candidate> {
+        let numbers = numbers.iter().filter(|_| types.contains(&kind));
+        let candidates = numbers.map(|no| Candidate {
+            kind,
+            no: *no,
+            source: if kind == SearchType::Sources { *no } else { 0 },
+            score: 0.0,
+            found_by: Vec::new(),
+            via: None,
+            ranks: Ranks::default(),
+        });
+        candidates.collect()
+    };
+    [of(SearchType::Facts, &narrow.facts), of(SearchType::Sources, &narrow.sources)].concat()
 }
 
 const fn type_of(kind: UnitKind) -> SearchType {

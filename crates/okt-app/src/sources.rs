@@ -4,8 +4,8 @@ use okt_auth::permissions::{SourceDelete, SourceRead, SourceUpdate, SourceWrite}
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
     Blob, CleanupFacts, Error, ImageId, JobId, Locator, Money, ResourceType, Result, RetrieveSource, Source,
-    SourceDecomposition, SourceFile, SourceFilter, SourceId, SourceImage, SourceStatus, checked_name,
-    upload_url,
+    SourceDecomposition, SourceFile, SourceFilter, SourceId, SourceImage, SourceStatus, UnitKind,
+    checked_name, upload_url,
 };
 use okt_queue::jobs::{self, TenantFilter};
 use okt_store::blobs::{Incoming, Reading};
@@ -17,6 +17,8 @@ use crate::{App, Origin};
 
 const TITLE_LIMIT: usize = 1_000;
 const COUNTER: &str = "sources";
+/// Sources without a text, of each status, whose titles and addresses are looked at.
+const LOOKED_AT: i64 = 10_000;
 /// Until vectors of facts that are gone are swept up.
 const VECTORS_LEFT_MS: i64 = 10 * 60 * 1_000;
 
@@ -160,13 +162,24 @@ impl App {
     pub async fn list_sources(
         &self,
         scope: &RepoScope<SourceRead>,
-        filter: &SourceFilter,
+        mut filter: SourceFilter,
+        q: Option<&str>,
         oldest_first: bool,
         after: Option<SourceId>,
         limit: i64,
     ) -> Result<Vec<Source>> {
-        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-        let found = sources::list(&mut tx, scope.repository(), filter, oldest_first, after, limit).await?;
+        let repository = scope.repository();
+        if let Some(q) = q {
+            filter.among = Some(self.having(scope, UnitKind::Source, q, None).await?.numbers);
+        }
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        if let (Some(q), Some(among)) = (q, &mut filter.among) {
+            let name = Locator::parse(q).ok().map(|locator| locator.normalized);
+            // No text of a row has such a character, and none may be asked for.
+            let part = q.replace('\0', "");
+            among.extend(sources::list_named(&mut tx, repository, name.as_deref(), &part, LOOKED_AT).await?);
+        }
+        let found = sources::list(&mut tx, repository, &filter, oldest_first, after, limit).await?;
         tx.commit().await?;
         Ok(found)
     }

@@ -25,7 +25,7 @@ pub use limits::{Budget, Limits};
 pub use log::{Log, LogFormat, LogLevel, Telemetry};
 pub use providers::*;
 pub use registry::{Promptset, RegistryAccess, RegistryService};
-pub use search::{Fusion, Hybrid, Search};
+pub use search::{Fusion, Hybrid, Rerank, Search};
 pub use server::{BodyLimits, Metrics, RateLimits, Server};
 pub use task::{JOB_KINDS, LLM_JOB_KINDS, Task};
 
@@ -36,6 +36,7 @@ pub(crate) const FACT_EXTRACTION: &str = "providers.decomposition.fact_extractio
 pub(crate) const CONCEPT_EXTRACTION: &str = "providers.decomposition.concept_extraction.model";
 pub(crate) const EMBEDDING: &str = "providers.embedding.model";
 pub(crate) const JUDGE: &str = "providers.dedup.judge_model";
+pub(crate) const RERANK: &str = "search.rerank.model";
 
 /// Everything that can be set. The shipped values stand in `defaults.toml`.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -146,7 +147,7 @@ impl Config {
     }
 
     /// Every setting that names a model, with the name; empty for none.
-    pub(crate) fn named_models(&self) -> [(&'static str, &str); 9] {
+    pub(crate) fn named_models(&self) -> [(&'static str, &str); 10] {
         let providers = &self.providers;
         let decomposition = &providers.decomposition;
         [
@@ -159,6 +160,7 @@ impl Config {
             ("providers.summarization.model", &providers.summarization.model),
             ("providers.refinement.model", &providers.refinement.model),
             ("providers.synthesis.model", &providers.synthesis.model),
+            (RERANK, &self.search.rerank.model),
         ]
         .map(|(key, model)| (key, model.as_str()))
     }

@@ -25,7 +25,7 @@ use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::{self, Comparable, Merge};
 use okt_store::outbox::When;
 use okt_store::{fact_groups, fact_vectors};
-use okt_vectors::{Near, Tenant, Vectors};
+use okt_vectors::{Near, Tenant, Vectors, cosine};
 use uuid::Uuid;
 
 pub(crate) use self::groups::{Compared, PAIRS, compare};
@@ -191,11 +191,6 @@ async fn propose(
         }
     }
     Ok(proposed)
-}
-
-fn cosine(one: &[f32], other: &[f32]) -> f64 {
-    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
-    dot(one, other) / (dot(one, one) * dot(other, other)).sqrt()
 }
 
 /// Compares new facts with what is near them, which may take a core for seconds and a model for longer. No row is held

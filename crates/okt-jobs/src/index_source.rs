@@ -1,5 +1,5 @@
-//! Has a source found by its words: its facts, its passages, and the source as a whole. It compares what can be found with what is
-//! there, so it is harmless to repeat.
+//! Has a source found by its words: its facts, its passages, and the source as a whole; or, where it was deleted, has it found no
+//! more. It compares what can be found with what is there, so it is harmless to repeat.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -8,10 +8,15 @@ use std::time::Duration;
 use okt_model::{Error, IndexSource, UnitKind, Waiting};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_search::language_of;
+use okt_store::Tx;
 use okt_store::search_units::{self, Indexable, NewUnit};
+
+use crate::Tools;
 
 /// Texts in one transaction, which keeps others from writing lists of the repository.
 const BATCH: usize = 200;
+/// Texts that are looked at in one transaction when some may have to go.
+const PAGE: i64 = 500;
 /// Until somebody else has written the lists.
 const BUSY: Duration = Duration::from_millis(500);
 /// About so many words make a passage.
@@ -19,38 +24,58 @@ const PASSAGE: usize = 120;
 /// A source has no more passages than this; those of a long one are longer.
 const MOST_PASSAGES: usize = 256;
 
-pub(crate) async fn run(payload: IndexSource, ctx: JobContext) -> Result<Finished, JobError> {
+pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
     // Of two for one source the earlier one may have read what the later one replaces.
     ctx.one_at_a_time().await?;
     let repository = ctx.repository();
     let mut tx = ctx.read().await?;
     let source = search_units::read_source(&mut tx, repository, payload.source).await?;
     tx.commit().await?;
-    let Some(source) = source else { return ctx.begin().await?.commit(None).await };
-    let (no, language) =
-        (source.no, language_of(source.language.as_deref(), &source.text).map(str::to_owned));
-    let units = tokio::task::spawn_blocking(move || units(&source)).await.map_err(Error::internal)?;
+    let (no, language, units) = match (source, payload.gone) {
+        (Some(source), _) => {
+            let language = language_of(source.language.as_deref(), &source.text).map(str::to_owned);
+            let no = source.no;
+            let units = tokio::task::spawn_blocking(move || units(&source)).await.map_err(Error::internal)?;
+            (no, language, units)
+        }
+        (None, Some(no)) => (no, None, Vec::new()),
+        (None, None) => return ctx.begin().await?.commit(None).await,
+    };
+    let _turn = tools.list_turns().take(repository).await;
     let mut changed = 0;
     for batch in units.chunks(BATCH) {
-        let mut tx = ctx.checkpoint().await?;
-        // Many sources of a repository come at once; whoever waits in the database would give up after a while.
-        if !search_units::try_hold(&mut tx, repository).await? {
-            return Err(JobError::Waits { why: Waiting::Dependency, delay: BUSY });
-        }
+        let mut tx = held(&ctx).await?;
         let batch = search_units::list_existing(&mut tx, repository, no, batch).await?;
         changed += search_units::put(&mut tx, repository, no, &batch, language.as_deref()).await?;
         tx.commit().await?;
     }
     let wanted: BTreeSet<(UnitKind, i64)> = units.iter().map(|unit| (unit.kind, unit.no)).collect();
-    let mut tx = ctx.begin().await?;
-    if !search_units::try_hold(&mut tx, repository).await? {
-        return Err(JobError::Waits { why: Waiting::Dependency, delay: BUSY });
+    let (mut removed, mut after) = (0, None);
+    loop {
+        let mut tx = held(&ctx).await?;
+        let mut gone = search_units::list_of_source(&mut tx, repository, no, after, PAGE).await?;
+        let is_last = i64::try_from(gone.len()).map_err(Error::internal)? < PAGE;
+        after = gone.last().copied();
+        gone.retain(|unit| !wanted.contains(unit));
+        removed += search_units::give_up(&mut tx, repository, no, &gone).await?;
+        tx.commit().await?;
+        if is_last {
+            break;
+        }
     }
-    let mut gone = search_units::list_of_source(&mut tx, repository, no).await?;
-    gone.retain(|unit| !wanted.contains(unit));
-    let removed = search_units::give_up(&mut tx, repository, no, &gone).await?;
     let output = serde_json::json!({ "texts": units.len(), "changed": changed, "removed": removed });
-    tx.commit(Some(output)).await
+    ctx.begin().await?.commit(Some(output)).await
+}
+
+/// A transaction that holds the lists of the repository. Another process may: whoever waited in the database would give up after
+/// a while, so the job comes back.
+async fn held(ctx: &JobContext) -> Result<Tx, JobError> {
+    let mut tx = ctx.checkpoint().await?;
+    if search_units::try_hold(&mut tx, ctx.repository()).await? {
+        Ok(tx)
+    } else {
+        Err(JobError::Waits { why: Waiting::Dependency, delay: BUSY })
+    }
 }
 
 /// All that can be found of a source. Each text is found by the words of the title too: a sentence seldom says what it is about.

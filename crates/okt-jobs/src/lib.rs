@@ -16,6 +16,7 @@ mod embed_concepts;
 mod embed_facts;
 mod extract_concepts;
 mod index_source;
+mod list_turns;
 mod migrate_context;
 mod parsing;
 pub mod recheck;
@@ -29,6 +30,7 @@ mod source_decomposition;
 pub mod spaces;
 mod summarize_concepts;
 mod sweep_concept_relations;
+mod sweep_search;
 mod synthesize_concept;
 mod tools;
 
@@ -46,6 +48,7 @@ pub use parsing::{Ocr, Parser, ParserState};
 pub use retention::{Expired, delete_expired};
 pub use settle_sources::SettleSources;
 pub use sweep_concept_relations::SweepConceptRelations;
+pub use sweep_search::SweepSearch;
 pub use tools::Tools;
 
 /// Every kind of job, with what it does.
@@ -58,12 +61,13 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .system(refill_vectors::run)
         .system(settle_sources::run)
         .system(with(tools, sweep_concept_relations::run))
+        .system(sweep_search::run)
         .repository(with(tools, cleanup_facts::run))
         .repository(with(tools, deduplicate_facts::run))
         .repository(with(tools, embed_concepts::run))
         .repository(with(tools, embed_facts::run))
         .repository(with(tools, extract_concepts::run))
-        .repository(index_source::run)
+        .repository(with(tools, index_source::run))
         .repository(migrate_context::run)
         .repository(with(tools, refine_concepts::run))
         .repository(with(tools, refresh_concept_relations::run))
@@ -90,6 +94,7 @@ pub fn periodic(config: &Config) -> Result<Vec<Periodic>> {
         Periodic::new(&CleanupFiles {}, Duration::from_hours(24)),
         Periodic::new(&SettleSources {}, Duration::from_mins(1)),
         Periodic::new(&SweepConceptRelations {}, config.task.refresh_concept_relations_interval.duration()),
+        Periodic::new(&SweepSearch {}, Duration::from_mins(10)),
     ];
     all.into_iter().collect::<Result<_, _>>().map_err(Error::internal)
 }

@@ -218,7 +218,7 @@ async fn settle(
     }
     source_texts::put(&mut tx, repository, id, &text).await?;
     source_images::replace(&mut tx, repository, id, &images).await?;
-    tx.push(&IndexSource { source: id }, When::default()).await?;
+    tx.push(&IndexSource::of(id), When::default()).await?;
     let next = tx.push(&SourceDecomposition { source: id }, When::default()).await?;
     sources::hand_over(&mut tx, repository, id, next, SourceStatus::Fetched).await?;
     let output = serde_json::json!({

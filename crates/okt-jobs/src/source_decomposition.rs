@@ -220,7 +220,7 @@ async fn settle(
         // Somebody took this run for dead and has said what became of the source.
         return tx.commit(None).await;
     }
-    tx.push(&IndexSource { source: id }, When::default()).await?;
+    tx.push(&IndexSource::of(id), When::default()).await?;
     if compared {
         tx.push(&EmbedFacts { source: Some(id) }, When::default()).await?;
         // Whatever becomes of that, somebody comes for what it leaves undone.

@@ -63,7 +63,7 @@ pub async fn start(databases: &Databases, tools: &Tools) -> Result<()> {
         } else if tools.ai().model(&space.model).is_ok() {
             tracing::warn!(
                 model = space.model,
-                "searching the vectors of another model than providers.embedding.model; \
+                "searching the vectors of another model than providers.embedding.model, or with another passage_prefix; \
                  run `okt reembed` to switch"
             );
         } else {
@@ -334,18 +334,25 @@ const NOT_YET: Error =
 
 /// Whether they are those of the model that the configuration names.
 fn is_wanted(tools: &Tools, space: &EmbeddingSpace) -> bool {
-    let wanted = &tools.config().providers.embedding;
-    space.model == wanted.model && space.dimensions == wanted.dimensions
+    (space.model.as_str(), space.dimensions, space.passage_prefix.as_str()) == wanted(tools)
+}
+
+/// The model that the configuration names, its dimensions, and what it wants before each text.
+fn wanted(tools: &Tools) -> (&str, u32, &str) {
+    let providers = &tools.config().providers;
+    (&providers.embedding.model, providers.embedding.dimensions, providers.passage_prefix())
 }
 
 /// Where nothing was ever searched; of several processes that start together one makes it.
 async fn first(databases: &Databases, tools: &Tools) -> Result<EmbeddingSpace> {
-    let wanted = &tools.config().providers.embedding;
     let mut conn = databases.acquire_system().await?;
-    embedding_spaces::insert(&mut conn, KIND, &wanted.model, wanted.dimensions, SpaceState::Current).await?;
+    embedding_spaces::insert(&mut conn, KIND, wanted(tools), SpaceState::Current).await?;
     drop(conn);
     tools.ai().current_space(KIND).await?.ok_or_else(|| {
-        Error::internal(format!("the embedding space of {:?} was removed while it was created", wanted.model))
+        Error::internal(format!(
+            "the embedding space of {:?} was removed while it was created",
+            wanted(tools).0
+        ))
     })
 }
 
@@ -358,11 +365,9 @@ async fn switch(databases: &Databases, space: &EmbeddingSpace) -> Result<()> {
 
 /// The place that is being filled, for the model that is wanted; what was begun for another one is given up.
 async fn filling(databases: &Databases, tools: &Tools) -> Result<EmbeddingSpace> {
-    let wanted = &tools.config().providers.embedding;
     for _ in 0..3 {
         let mut conn = databases.acquire_system().await?;
-        embedding_spaces::insert(&mut conn, KIND, &wanted.model, wanted.dimensions, SpaceState::Filling)
-            .await?;
+        embedding_spaces::insert(&mut conn, KIND, wanted(tools), SpaceState::Filling).await?;
         let spaces = embedding_spaces::list(&mut conn).await?;
         drop(conn);
         let Some(space) =

@@ -13,6 +13,7 @@ use okt_store::blobs::Blobs;
 use okt_store::{Databases, ai_calls};
 use okt_vectors::Vectors;
 
+use crate::list_turns::ListTurns;
 use crate::parsing::Parser;
 
 /// One for a process. Cheap to clone.
@@ -28,6 +29,7 @@ struct Inner {
     vectors: Option<Vectors>,
     /// `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Resolver)>,
+    list_turns: ListTurns,
 }
 
 impl Tools {
@@ -45,11 +47,23 @@ impl Tools {
             Some(client) => Some((client.clone(), Resolver::new(config, client)?)),
             None => None,
         };
-        Ok(Self(Arc::new(Inner { config: config.clone(), blobs, parser, ai, vectors, web })))
+        Ok(Self(Arc::new(Inner {
+            config: config.clone(),
+            blobs,
+            parser,
+            ai,
+            vectors,
+            web,
+            list_turns: ListTurns::default(),
+        })))
     }
 
     pub(crate) fn config(&self) -> &Config {
         &self.0.config
+    }
+
+    pub(crate) fn list_turns(&self) -> &ListTurns {
+        &self.0.list_turns
     }
 
     pub(crate) fn blobs(&self) -> &Blobs {

@@ -27,13 +27,15 @@ words! {
     }
 }
 
-/// The vectors of one kind of thing by one model. Those of two models can't be compared.
+/// The vectors of one kind of thing by one model. Those of two models can't be compared, nor those with other words before each text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbeddingSpace {
     pub no: i16,
     pub kind: SpaceKind,
     pub model: String,
     pub dimensions: u32,
+    /// What stood before each text.
+    pub passage_prefix: String,
     pub state: SpaceState,
 }
 

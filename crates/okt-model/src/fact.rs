@@ -135,8 +135,8 @@ pub struct FactConcept {
 pub struct FactFilter {
     pub status: Option<FactStatus>,
     pub kind: Option<FactKind>,
-    /// A part of the text, in any case.
-    pub q: Option<String>,
+    /// Only these, by their numbers.
+    pub among: Option<Vec<i64>>,
     pub source: Option<SourceId>,
     /// Facts that speak of all of these.
     pub concepts: Vec<ConceptId>,

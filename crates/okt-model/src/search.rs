@@ -71,6 +71,15 @@ impl UnitKind {
 #[serde(deny_unknown_fields)]
 pub struct IndexSource {
     pub source: SourceId,
+    /// Its number, if it was deleted: what was found of it is found no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<i64>,
+}
+
+impl IndexSource {
+    pub const fn of(source: SourceId) -> Self {
+        Self { source, gone: None }
+    }
 }
 
 impl Payload for IndexSource {
@@ -83,6 +92,7 @@ impl Payload for IndexSource {
 
     /// It looks at how things are then.
     fn unique_key(&self) -> Option<String> {
-        Some(self.source.to_string())
+        // One that waits and does not know the number would find nothing.
+        Some(format!("{}{}", self.source, if self.gone.is_some() { " gone" } else { "" }))
     }
 }

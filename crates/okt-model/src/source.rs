@@ -227,8 +227,8 @@ pub struct SourceImage {
 pub struct SourceFilter {
     pub status: Option<SourceStatus>,
     pub kind: Option<String>,
-    /// Words of the title or the address.
-    pub q: Option<String>,
+    /// Only these, by their numbers.
+    pub among: Option<Vec<i64>>,
     pub published_from: Option<NaiveDate>,
     pub published_to: Option<NaiveDate>,
 }

@@ -25,6 +25,8 @@ words! {
         ImagePicking = "image_picking",
         /// What somebody looks for.
         QuestionEmbedding = "question_embedding",
+        /// How well texts answer what somebody looks for.
+        QuestionReranking = "question_reranking",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Chat and embedding models: those of others by the OpenAI-compatible protocol, and those in our own process.
+//! Chat, embedding and reranking models: those of others by the OpenAI-compatible protocol, and those in our own process.
 //!
 //! Which models there are, where they are served and what they cost is in the catalogue `providers.ai.models`. What may
 //! pass is tried again as `providers.llm_retry` says. What a model says is data: nothing here acts on it, and neither
@@ -10,6 +10,7 @@ mod error;
 mod folder;
 mod local;
 mod remote;
+mod rerank;
 mod wire;
 
 use std::collections::HashMap;
@@ -117,6 +118,18 @@ pub struct Embedded {
     pub retries: u32,
 }
 
+/// How well texts answer a question.
+#[derive(Clone, Debug)]
+pub struct Reranked {
+    /// One for each text, in their order; larger is better, and nothing else is known of the numbers. Missing where the
+    /// model said nothing of a text.
+    pub scores: Vec<Option<f64>>,
+    pub usage: Usage,
+    /// What a model that is paid by the search counts it as.
+    pub searches: u64,
+    pub latency: Duration,
+}
+
 impl Models {
     /// The built-in one alone: it needs nobody.
     pub fn own() -> Self {
@@ -160,6 +173,22 @@ impl Model {
         match &self.0 {
             Kind::Remote(remote) => remote.settings.price(usage.tokens_in, usage.tokens_out),
             Kind::Local(_) => Money::ZERO,
+        }
+    }
+
+    /// Of having texts ranked.
+    pub fn rerank_price(&self, tokens_in: u64, searches: u64) -> Money {
+        match &self.0 {
+            Kind::Remote(remote) => remote.settings.rerank_price(tokens_in, searches),
+            Kind::Local(_) => Money::ZERO,
+        }
+    }
+
+    /// What it wants before a question that it turns into a vector.
+    pub fn query_prefix(&self) -> &str {
+        match &self.0 {
+            Kind::Remote(remote) => &remote.settings.query_prefix,
+            Kind::Local(local) => local.query_prefix(),
         }
     }
 
@@ -207,6 +236,18 @@ impl Model {
         match &self.0 {
             Kind::Remote(remote) => remote.embed(texts, turn).await,
             Kind::Local(local) => local.embed(texts, turn).await,
+        }
+    }
+
+    /// Says how well texts answer a question. One request, with one turn as in [`Model::chat`].
+    pub async fn rerank<T, F>(&self, question: &str, texts: &[String], turn: T) -> Result<Reranked, AiError>
+    where
+        T: Fn() -> F + Send + Sync,
+        F: Future<Output = okt_model::Result<()>> + Send,
+    {
+        match &self.0 {
+            Kind::Remote(remote) => remote.rerank(question, texts, turn).await,
+            Kind::Local(_) => Err(local::NO_RERANK),
         }
     }
 }

@@ -21,17 +21,31 @@ impl Bm25 {
     /// Passages and documents.
     pub const PASSAGES: Self = Self { k1: 1.2, b: 0.75 };
 
-    /// The score of a text of so many words, from how often each term is in it and how many texts have that
-    /// term. Without the constant factor `k1 + 1`, which changes no order.
-    pub fn score(self, statistics: Statistics, terms: &[(u32, u64)], length: u64) -> f64 {
+    /// What a term counts that so many texts have. Without the constant factor `k1 + 1`, which changes no order.
+    pub fn weight(self, statistics: Statistics, documents: u64) -> Weight {
         let average = float(statistics.words) / float(statistics.documents.max(1));
-        let relative = if average > 0.0 { float(length) / average } else { 1.0 };
-        let saturation = self.k1 * (1.0 - self.b + self.b * relative);
-        let scores = terms.iter().filter(|(frequency, _)| *frequency > 0).map(|(frequency, documents)| {
-            let frequency = f64::from(*frequency);
-            idf(statistics.documents, *documents) * frequency / (frequency + saturation)
-        });
-        scores.sum()
+        let (fixed, of_length) = if average > 0.0 { (1.0 - self.b, self.b / average) } else { (1.0, 0.0) };
+        Weight {
+            idf: idf(statistics.documents, documents),
+            fixed: self.k1 * fixed,
+            of_length: self.k1 * of_length,
+        }
+    }
+}
+
+/// What a term of a question counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weight {
+    idf: f64,
+    fixed: f64,
+    of_length: f64,
+}
+
+impl Weight {
+    /// What it adds to the score of a text of so many words that has it so often.
+    pub fn score(self, count: u32, length: u32) -> f64 {
+        let count = f64::from(count);
+        self.idf * count / (count + self.fixed + self.of_length * f64::from(length))
     }
 }
 
@@ -58,23 +72,22 @@ mod tests {
 
     #[test]
     fn the_score_is_the_one_computed_by_hand() {
-        // Ten texts of 10 words on average; this one has 20. One term is in it twice and in three texts, one
-        // is not in it.
+        // Ten texts of 10 words on average; this one has 20. A term is in it twice and in three texts.
         let statistics = Statistics { documents: 10, words: 100 };
         // ln(1 + 7.5 / 3.5) = ln(22 / 7)
         let idf = (22.0_f64 / 7.0).ln();
         // 1.2 · (.25 + .75 · 2) = 2.1; 2 / 4.1.
-        near(Bm25::PASSAGES.score(statistics, &[(2, 3), (0, 1)], 20), idf * 2.0 / 4.1);
-        near(Bm25::PASSAGES.score(statistics, &[(2, 3), (0, 1)], 20), 0.558_601_124_050);
+        near(Bm25::PASSAGES.weight(statistics, 3).score(2, 20), idf * 2.0 / 4.1);
+        near(Bm25::PASSAGES.weight(statistics, 3).score(2, 20), 0.558_601_124_050);
         // .9 · (.6 + .4 · 2) = 1.26; 2 / 3.26. The second: ln(1 + 9.5 / 1.5) = ln(22 / 3), 1 / 2.26.
-        let second = (22.0_f64 / 3.0).ln() / 2.26;
-        near(Bm25::FACTS.score(statistics, &[(2, 3), (1, 1)], 20), idf * 2.0 / 3.26 + second);
+        near(Bm25::FACTS.weight(statistics, 3).score(2, 20), idf * 2.0 / 3.26);
+        near(Bm25::FACTS.weight(statistics, 1).score(1, 20), (22.0_f64 / 3.0).ln() / 2.26);
     }
 
     #[test]
     fn statistics_that_lag_behind_do_no_harm() {
         for (documents, words, with_term) in [(0, 0, 0), (0, 0, 9), (5, 0, 9), (5, 50, 0)] {
-            let score = Bm25::FACTS.score(Statistics { documents, words }, &[(3, with_term)], 7);
+            let score = Bm25::FACTS.weight(Statistics { documents, words }, with_term).score(3, 7);
             assert!(score.is_finite() && score > 0.0, "{documents} {words} {with_term}");
         }
     }

@@ -35,6 +35,13 @@ pub fn anchors<Id: Copy + Ord + Hash>(question: &str, titles: &[(Id, &str)]) -> 
     anchors
 }
 
+/// Which names stand word for word in a question, however short they are.
+pub fn named<Id: Copy + Eq + Hash>(question: &str, names: &[(Id, &str)]) -> HashSet<Id> {
+    let asked = lexemes(question);
+    let stands = |name: &[String]| !name.is_empty() && asked.windows(name.len()).any(|window| window == name);
+    names.iter().filter(|(_, name)| stands(&lexemes(name))).map(|(id, _)| *id).collect()
+}
+
 fn lexemes(text: &str) -> Vec<String> {
     words(text, None).into_iter().map(|word| word.lexeme).collect()
 }

@@ -18,6 +18,12 @@ pub fn language_of<'a>(known: Option<&'a str>, text: &str) -> Option<&'a str> {
     known.or_else(by_letters)
 }
 
+/// One code for a language, however a source or a question writes it: `de` for `de-AT` and `deu`.
+pub fn language_code(code: &str) -> String {
+    let first = || code.trim().split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
+    Language::find(code).map_or_else(first, |language| language.codes[0].to_owned())
+}
+
 pub struct Language {
     /// ISO 639 with two and three letters; the first names the language.
     codes: &'static [&'static str],

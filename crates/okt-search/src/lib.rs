@@ -19,18 +19,22 @@ mod metrics;
 mod postings;
 mod query;
 mod random;
+mod rank;
+mod rerank;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
-pub use bm25::{Bm25, Statistics};
+pub use bm25::{Bm25, Statistics, Weight};
 pub use fits::fits;
 pub use fuse::{by_score, reciprocal, scaled};
 pub use highlight::highlights;
-pub use hop::{ANCHOR, Graph, Hop, Hopped, anchors};
-pub use language::language_of;
+pub use hop::{ANCHOR, Graph, Hop, Hopped, anchors, named};
+pub use language::{language_code, language_of};
 pub use metrics::{Interval, hits_at, mean, ndcg_at, paired_interval, recall_at, reciprocal_rank};
-pub use postings::{Posting, TermPostings, block, decode, encode, merged, rank};
-pub use query::{Field, Filter, Phrase, Prefix, Query, Term};
-pub use words::{Word, words};
+pub use postings::{Posting, block, decode, encode, first_of};
+pub use query::{Field, Filter, Phrase, Prefix, Query, Term, Years};
+pub use rank::{KeptList, TermLists, all_of, rank};
+pub use rerank::reranked;
+pub use words::{WORDS_VERSION, Word, words};

@@ -78,6 +78,35 @@ impl Field {
     }
 }
 
+/// Years that a filter names: `2019`, `2019..2021`, `2019..` or `..2021`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Years {
+    pub first: i32,
+    pub last: i32,
+}
+
+impl Years {
+    pub fn parse(text: &str) -> Option<Self> {
+        let year = |text: &str| -> Option<i32> {
+            let is_year = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse().ok().filter(|_| is_year)
+        };
+        let Some((first, last)) = text.split_once("..") else {
+            return year(text).map(|year| Self { first: year, last: year });
+        };
+        if first.is_empty() && last.is_empty() {
+            return None;
+        }
+        let first = if first.is_empty() { i32::MIN } else { year(first)? };
+        let last = if last.is_empty() { i32::MAX } else { year(last)? };
+        Some(Self { first, last })
+    }
+
+    pub const fn contains(self, year: i32) -> bool {
+        self.first <= year && year <= self.last
+    }
+}
+
 /// Whether the last word may still be growing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prefix {
@@ -314,7 +343,9 @@ fn filter(text: &str) -> Option<(Field, &str, &str)> {
     let field = Field::find(name)?;
     let (value, after) = quoted(value).unwrap_or_else(|| word(value));
     let value = value.trim_matches(|c: char| is_quote(c) || c == ' ');
-    (!value.is_empty()).then_some((field, value, after))
+    // `year:soon` is about no year.
+    let names = !value.is_empty() && (field != Field::Year || Years::parse(value).is_some());
+    names.then_some((field, value, after))
 }
 
 /// What stands between two quotes at the beginning, and what follows them. A quote that nobody closes is none.
@@ -405,6 +436,28 @@ mod tests {
         assert_eq!(firsts(&parse("covid-19").terms), ["covid", "19"]);
         assert_eq!(parse("„dunkle Materie“").phrases.len(), 1);
         assert_eq!(parse("concept:\"Vera").filters[0].value, "Vera");
+    }
+
+    #[test]
+    fn years_are_one_or_from_one_to_another() {
+        let years = |first, last| Some(Years { first, last });
+        for (text, read) in [
+            ("2019", years(2019, 2019)),
+            ("2019..2021", years(2019, 2021)),
+            ("..2021", years(i32::MIN, 2021)),
+            ("476..", years(476, i32::MAX)),
+            ("..", None),
+            ("soon", None),
+            ("20190", None),
+            ("2019-2021", None),
+            ("+2019", None),
+            ("", None),
+        ] {
+            assert_eq!(Years::parse(text), read, "{text}");
+        }
+        assert!(years(2019, 2021).is_some_and(|years| years.contains(2021) && !years.contains(2022)));
+        assert_eq!(parse("war year:soon").filters, []);
+        assert_eq!(firsts(&parse("war year:soon").terms), ["war", "year", "soon"]);
     }
 
     #[test]

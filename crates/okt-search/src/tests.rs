@@ -1,7 +1,7 @@
 //! All of it together: any text goes through, and what is asked meets what is indexed.
 
 use crate::random::Random;
-use crate::{Prefix, Query, fits, highlights, words};
+use crate::{Prefix, Query, WORDS_VERSION, fits, highlights, words};
 
 const LANGUAGES: [&str; 22] = [
     "en", "de", "es", "fr", "it", "pt", "nl", "ru", "ar", "sv", "da", "no", "fi", "hu", "ro", "tr", "el",
@@ -175,4 +175,28 @@ fn a_phrase_stands_together_and_what_is_excluded_does_not_stand_at_all() {
     ] {
         assert_eq!(fits(&Query::parse(asked, &["en"], Prefix::Never), &text), expected, "{asked}");
     }
+}
+
+/// If this fails, texts that were indexed before have other words than questions: raise `WORDS_VERSION`, and write the new
+/// words here.
+#[test]
+fn the_words_of_this_version_are_these() {
+    let texts = [
+        ("en", "The bridges of Newton's 1,234.5 galaxies weren't COVID-19 measurements."),
+        ("de", "Die Straßen und Brücken der Städte wurden größer."),
+        ("es", "Las canciones españolas de los niños."),
+        ("ru", "Под старыми мостами города всё ещё текут реки."),
+        ("ar", "ذهب الأطفال والمعلمون إلى المدرسة."),
+        ("zh", "北京大学的学生"),
+        ("xx", "Ærøskøbing naïve ﬁrst"),
+    ];
+    let lexemes = |(language, text): (&str, &str)| {
+        words(text, Some(language)).into_iter().map(|word| word.lexeme).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(WORDS_VERSION, 1);
+    assert_eq!(
+        texts.map(lexemes).join(" / "),
+        "bridg newton 1,234.5 galaxi weren t covid 19 measur / strass bruck stadt wurd gross / cancion espanol nin / под стар \
+         мост город все ещ текут рек / ذهب اطفال معلم مدرس / 北京 京大 大学 学的 的学 学生 / aeroskobing naive first"
+    );
 }

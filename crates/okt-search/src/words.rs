@@ -9,6 +9,8 @@ use std::ops::Range;
 use crate::fold::{fold, is_extension, lower};
 use crate::language::Language;
 
+/// Raised whenever the words of some text become others: then all texts are read again.
+pub const WORDS_VERSION: i16 = 1;
 /// Longer lexemes are cut, in characters.
 const LONGEST: usize = 64;
 

@@ -11,7 +11,7 @@ use okt_pg::Result;
 pub async fn list(conn: &mut PgConnection) -> Result<Vec<EmbeddingSpace>> {
     let rows = sqlx::query_as!(
         Row,
-        "SELECT no, kind, model, dimensions, state FROM okt_system.embedding_spaces ORDER BY no"
+        "SELECT no, kind, model, dimensions, passage_prefix, state FROM okt_system.embedding_spaces ORDER BY no"
     );
     rows.fetch_all(conn).await?.into_iter().map(EmbeddingSpace::try_from).collect()
 }
@@ -21,7 +21,7 @@ pub async fn list(conn: &mut PgConnection) -> Result<Vec<EmbeddingSpace>> {
 pub async fn find_current(conn: &mut PgConnection, kind: SpaceKind) -> Result<Option<EmbeddingSpace>> {
     let row = sqlx::query_as!(
         Row,
-        "SELECT no, kind, model, dimensions, state FROM okt_system.embedding_spaces WHERE kind = $1 AND state = 'current'",
+        "SELECT no, kind, model, dimensions, passage_prefix, state FROM okt_system.embedding_spaces WHERE kind = $1 AND state = 'current'",
         kind.as_str(),
     );
     row.fetch_optional(conn).await?.map(EmbeddingSpace::try_from).transpose()
@@ -32,16 +32,17 @@ pub async fn find_current(conn: &mut PgConnection, kind: SpaceKind) -> Result<Op
 pub async fn insert(
     conn: &mut PgConnection,
     kind: SpaceKind,
-    model: &str,
-    dimensions: u32,
+    (model, dimensions, passage_prefix): (&str, u32, &str),
     state: SpaceState,
 ) -> Result<bool> {
     let done = sqlx::query!(
-        "INSERT INTO okt_system.embedding_spaces (kind, model, dimensions, state) VALUES ($1, $2, $3, $4)
+        "INSERT INTO okt_system.embedding_spaces (kind, model, dimensions, passage_prefix, state)
+         VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT DO NOTHING",
         kind.as_str(),
         model,
         i32::try_from(dimensions).map_err(Error::internal)?,
+        passage_prefix,
         state.as_str(),
     );
     Ok(done.execute(conn).await?.rows_affected() == 1)
@@ -76,6 +77,7 @@ struct Row {
     kind: String,
     model: String,
     dimensions: i32,
+    passage_prefix: String,
     state: String,
 }
 
@@ -88,6 +90,7 @@ impl TryFrom<Row> for EmbeddingSpace {
             kind: word("embedding_spaces.kind", &row.kind)?,
             model: row.model,
             dimensions: u32::try_from(row.dimensions).map_err(Error::internal)?,
+            passage_prefix: row.passage_prefix,
             state: word("embedding_spaces.state", &row.state)?,
         })
     }

@@ -7,14 +7,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use okt_model::{
-    Error, FactId, FactKind, FactStatus, JobId, MergedBy, RepositoryId, SourceId, UnitKind, UserId,
-};
+use okt_model::{Error, FactId, FactKind, FactStatus, JobId, MergedBy, RepositoryId, SourceId, UserId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::words::word;
-use crate::{concept_relations, counters, fact_groups, search_units};
+use crate::{concept_relations, counters, fact_groups};
 use okt_pg::Result;
 
 /// A fact as it is compared with others.
@@ -448,6 +446,7 @@ pub(crate) async fn recount(conn: &mut PgConnection, repository: RepositoryId, f
 }
 
 /// Removes those of these that no source makes, neither themselves nor through duplicates; returns how many. They are locked.
+/// The lists of their words are left to the job that reads the source that has made them last.
 pub(crate) async fn remove_bare(
     conn: &mut PgConnection,
     repository: RepositoryId,
@@ -471,8 +470,6 @@ pub(crate) async fn remove_bare(
         concept_relations::mark_if_linked(conn, repository, &gone).await?;
         sqlx::query_file!("src/sql/forget_facts.sql", repository.uuid(), &gone).execute(&mut *conn).await?;
         fact_groups::leave(conn, repository, &gone).await?;
-        let units: Vec<(UnitKind, i64)> = gone.iter().map(|no| (UnitKind::Fact, *no)).collect();
-        search_units::remove(conn, repository, &units).await?;
     }
     Ok(i64::try_from(gone.len()).map_err(Error::internal)?)
 }

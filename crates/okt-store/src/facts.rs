@@ -131,12 +131,13 @@ pub async fn list(
     }
     let status = filter.status.map(FactStatus::as_str);
     let kind = filter.kind.map(FactKind::as_str);
-    let q = filter.q.as_deref().map(str::to_lowercase);
-    let rows = if filter.source.is_some() || !filter.concepts.is_empty() {
+    let among = filter.among.as_deref();
+    let rows = if filter.source.is_some() || !filter.concepts.is_empty() || among.is_some() {
         // A name that leads nowhere has no facts.
         let Some((source, concepts)) = links(conn, repository, filter).await? else { return Ok(Vec::new()) };
         let roots: BTreeSet<i64> = concepts.iter().map(|(_, root)| *root).collect();
-        let needed = i64::try_from(roots.len() + usize::from(source.is_some())).map_err(Error::internal)?;
+        let needed = roots.len() + usize::from(source.is_some()) + usize::from(among.is_some());
+        let needed = i64::try_from(needed).map_err(Error::internal)?;
         let (members, roots): (Vec<i64>, Vec<i64>) = concepts.into_iter().unzip();
         let count = if by_sources { count } else { count.map(|_| 0) };
         let rows = sqlx::query_file_as!(
@@ -146,7 +147,7 @@ pub async fn list(
             no,
             status,
             kind,
-            q,
+            among,
             limit,
             count,
             source,
@@ -165,7 +166,6 @@ pub async fn list(
             no,
             status,
             kind,
-            q,
             limit,
             count,
             filter.grouped,
@@ -179,7 +179,6 @@ pub async fn list(
             no,
             status,
             kind,
-            q,
             limit,
             filter.grouped,
         );

@@ -48,6 +48,7 @@ pub mod promptsets;
 pub mod repositories;
 pub mod repository_settings;
 pub mod roles;
+pub mod search_filters;
 pub mod search_hits;
 pub mod search_units;
 pub mod sessions;

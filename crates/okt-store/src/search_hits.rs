@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use chrono::NaiveDate;
-use okt_model::{ConceptId, Error, FactId, FoundBy, RepositoryId, SourceId};
+use okt_model::{ConceptId, Error, FactId, FoundBy, RepositoryId, SourceId, UnitKind};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -27,6 +27,7 @@ pub struct SourceHit {
     pub no: i64,
     pub title: Option<String>,
     pub url: String,
+    /// That its words were read in.
     pub language: Option<String>,
     pub kind: Option<String>,
     pub published_at: Option<NaiveDate>,
@@ -56,7 +57,9 @@ pub async fn get_facts(
                           FROM (SELECT f.no UNION ALL
                                 (SELECT m.no FROM okt_repository.facts m
                                   WHERE m.repository_id = $1 AND m.merged_into = f.no LIMIT 100)) AS m (no)
-                          JOIN okt_repository.fact_sources l ON l.repository_id = $1 AND l.fact_no = m.no
+                         CROSS JOIN LATERAL (SELECT s.source_no FROM okt_repository.fact_sources s
+                                              WHERE s.repository_id = $1 AND s.fact_no = m.no
+                                              ORDER BY s.source_no LIMIT 20) AS l
                          ORDER BY 1 LIMIT 20) AS "sources!"
              FROM unnest($2::bigint[]) AS n (no)
              JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = n.no
@@ -73,7 +76,7 @@ pub async fn get_facts(
     Ok(rows.collect())
 }
 
-/// For facts the one that each is a part of, or itself, and the fact that represents its group of similar facts.
+/// For facts that may be seen the one that each is a part of, or itself, and the fact that represents its group of similar facts.
 #[tracing::instrument(level = "debug", name = "db.search_hits.list_groups", skip_all)]
 pub async fn list_groups(
     conn: &mut PgConnection,
@@ -85,7 +88,8 @@ pub async fn list_groups(
              FROM unnest($2::bigint[]) AS n (no)
              JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = n.no
              JOIN okt_repository.facts f
-               ON f.repository_id = $1 AND f.no = CASE WHEN o.merged_into IS NULL THEN o.no ELSE o.merged_into END"#,
+               ON f.repository_id = $1 AND f.no = CASE WHEN o.merged_into IS NULL THEN o.no ELSE o.merged_into END
+            WHERE f.status IN ('new', 'stable')"#,
         repository.uuid(),
         numbers,
     );
@@ -107,7 +111,9 @@ pub async fn number_facts(
                                   FROM (SELECT f.no UNION ALL
                                         (SELECT m.no FROM okt_repository.facts m
                                           WHERE m.repository_id = $1 AND m.merged_into = f.no LIMIT 100)) AS m (no)
-                                  JOIN okt_repository.fact_sources s ON s.repository_id = $1 AND s.fact_no = m.no) AS l
+                                 CROSS JOIN LATERAL (SELECT o.source_no FROM okt_repository.fact_sources o
+                                                      WHERE o.repository_id = $1 AND o.fact_no = m.no
+                                                      ORDER BY o.source_no LIMIT 1) AS s) AS l
             WHERE l.source_no IS NOT NULL AND f.status IN ('new', 'stable')"#,
         repository.uuid(),
         ids,
@@ -123,17 +129,20 @@ pub async fn get_sources(
     numbers: &[i64],
 ) -> Result<HashMap<i64, SourceHit>> {
     let rows = sqlx::query!(
-        "SELECT id, no, title, url, language, kind, published_at FROM okt_repository.sources
-          WHERE repository_id = $1 AND no = ANY ($2)",
+        r#"SELECT s.id, s.no, s.title, s.url, u.language AS "read_in?", s.language, s.kind, s.published_at
+             FROM unnest($2::bigint[]) AS n (no)
+             JOIN okt_repository.sources s ON s.repository_id = $1 AND s.no = n.no
+             LEFT JOIN okt_repository.search_units u ON u.repository_id = $1 AND u.kind = $3 AND u.no = n.no"#,
         repository.uuid(),
         numbers,
+        UnitKind::Source.number(),
     );
     let rows = rows.fetch_all(conn).await?.into_iter().map(|row| SourceHit {
         id: row.id.into(),
         no: row.no,
         title: row.title,
         url: row.url,
-        language: row.language,
+        language: row.read_in.or(row.language),
         kind: row.kind,
         published_at: row.published_at,
     });
@@ -189,8 +198,9 @@ pub async fn list_links(
                                      ORDER BY o.fact_no LIMIT 1000) AS s
                  JOIN okt_repository.facts f
                    ON f.repository_id = $1 AND f.no = s.fact_no AND f.status IN ('new', 'stable', 'duplicate')
-                 JOIN okt_repository.fact_concepts l ON l.repository_id = $1 AND l.fact_no = s.fact_no
-                WHERE l.found_by <> $4
+                CROSS JOIN LATERAL (SELECT o.concept_no, o.fact_no, o.found_by FROM okt_repository.fact_concepts o
+                                     WHERE o.repository_id = $1 AND o.fact_no = s.fact_no AND o.found_by <> $4
+                                     ORDER BY o.concept_no LIMIT 100) AS l
                 GROUP BY s.source_no, l.concept_no),
            led AS (
                SELECT l.source_no, l.fact_no, l.title, c.id, c.merged_into
@@ -243,7 +253,9 @@ pub async fn list_linked(
                                  ORDER BY o.fact_no LIMIT $3) AS l
              JOIN okt_repository.facts f
                ON f.repository_id = $1 AND f.no = l.fact_no AND f.status IN ('new', 'stable', 'duplicate')
-             JOIN okt_repository.fact_sources s ON s.repository_id = $1 AND s.fact_no = l.fact_no
+            CROSS JOIN LATERAL (SELECT o.source_no FROM okt_repository.fact_sources o
+                                 WHERE o.repository_id = $1 AND o.fact_no = l.fact_no
+                                 ORDER BY o.source_no LIMIT 100) AS s
             GROUP BY m.root, s.source_no ORDER BY 1, 2"#,
         repository.uuid(),
         &ids,
@@ -258,6 +270,22 @@ pub async fn list_linked(
         title: row.title,
     });
     Ok(rows.collect())
+}
+
+/// The names of concepts.
+#[tracing::instrument(level = "debug", name = "db.search_hits.name_concepts", skip_all)]
+pub async fn name_concepts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concepts: &[ConceptId],
+) -> Result<Vec<(ConceptId, String)>> {
+    let ids: Vec<Uuid> = concepts.iter().map(|id| id.uuid()).collect();
+    let rows = sqlx::query!(
+        "SELECT id, canonical_name FROM okt_repository.concepts WHERE repository_id = $1 AND id = ANY ($2)",
+        repository.uuid(),
+        &ids,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.id.into(), row.canonical_name)).collect())
 }
 
 /// The ids of facts by their numbers.

@@ -6,15 +6,16 @@ mod progress;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use okt_model::{
-    Blob, BlobHash, Cost, Error, JobId, Money, RepositoryId, Source, SourceFile, SourceFilter, SourceId,
-    SourceStatus,
+    Blob, BlobHash, Cost, Error, IndexSource, JobId, Money, RepositoryId, Source, SourceFile, SourceFilter,
+    SourceId, SourceStatus,
 };
 use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::outbox::{self, When};
 use crate::words::word;
-use crate::{facts, model_answers, search_units};
+use crate::{facts, model_answers};
 use okt_pg::{Result, planned_anew};
 
 pub use progress::{Fetched, hand_over, mark, mark_failed, mark_fetched, note_attempts};
@@ -193,7 +194,8 @@ pub async fn list(
     limit: i64,
 ) -> Result<Vec<Source>> {
     // These have indexes of their own; the others are read in the order of the list.
-    if filter.status.is_some() || filter.published_from.is_some() || filter.published_to.is_some() {
+    let dated = filter.published_from.is_some() || filter.published_to.is_some();
+    if filter.status.is_some() || filter.among.is_some() || dated {
         planned_anew(conn).await?;
     }
     // Each order has an index to walk, so they are two statements.
@@ -205,7 +207,7 @@ pub async fn list(
             after.map(SourceId::uuid),
             filter.status.map(SourceStatus::as_str),
             filter.kind,
-            filter.q.as_deref().map(str::to_lowercase),
+            filter.among.as_deref(),
             filter.published_from,
             filter.published_to,
             limit,
@@ -219,7 +221,7 @@ pub async fn list(
             after.map(SourceId::uuid),
             filter.status.map(SourceStatus::as_str),
             filter.kind,
-            filter.q.as_deref().map(str::to_lowercase),
+            filter.among.as_deref(),
             filter.published_from,
             filter.published_to,
             limit,
@@ -227,6 +229,33 @@ pub async fn list(
         rows.fetch_all(conn).await
     };
     rows?.into_iter().map(Source::try_from).collect()
+}
+
+/// The numbers of the source of this name, by which names are compared, and of those of the last so many without a text that have
+/// this in their title or address.
+#[tracing::instrument(level = "debug", name = "db.sources.list_named", skip_all)]
+pub async fn list_named(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    locator: Option<&str>,
+    part: &str,
+    looked_at: i64,
+) -> Result<Vec<i64>> {
+    let numbers = sqlx::query_scalar!(
+        r#"SELECT no AS "no!" FROM okt_repository.sources WHERE repository_id = $1 AND (locator_hash = $2 OR doi_hash = $2)
+            UNION
+           SELECT s.no
+             FROM unnest(ARRAY['pending', 'fetching', 'failed']) AS n (status)
+            CROSS JOIN LATERAL (SELECT o.no, o.title, o.url FROM okt_repository.sources o
+                                 WHERE o.repository_id = $1 AND o.status = n.status
+                                 ORDER BY o.id DESC LIMIT $4) AS s
+            WHERE strpos(lower(coalesce(s.title, '')), $3) > 0 OR strpos(lower(s.url), $3) > 0"#,
+        repository.uuid(),
+        hashed(locator),
+        part.to_lowercase(),
+        looked_at,
+    );
+    Ok(numbers.fetch_all(conn).await?)
 }
 
 /// Removes it with what was read out of it, and the facts that only it makes; false when there is none.
@@ -243,7 +272,9 @@ pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, id: Sourc
         id.uuid(),
     );
     if let Some(no) = no.fetch_optional(&mut *conn).await? {
-        search_units::forget_source(conn, repository, no).await?;
+        // Lists of a large source are long: rewritten later. What is gone is not shown meanwhile.
+        let payload = IndexSource { source: id, gone: Some(no) };
+        outbox::push(conn, repository, JobId::mint(), &payload, When::default()).await?;
     }
     let done = sqlx::query!(
         "WITH images AS (DELETE FROM okt_repository.source_images WHERE repository_id = $1 AND source_id = $2),

@@ -1,6 +1,6 @@
 //! A model server on loopback: it answers by rule, counts what it is asked, and misbehaves on command.
 //!
-//! It speaks `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`; `GET /stats` tells what it counted. The binary
+//! It speaks `/v1/chat/completions`, `/v1/embeddings`, `/v1/rerank` and `/v1/models`; `GET /stats` tells what it counted. The binary
 //! `okt-test model` is the same as a process of its own.
 
 mod answers;
@@ -45,6 +45,8 @@ pub struct Behaviour {
     pub verdict: fn(&str, &str) -> &'static str,
     /// What it names in a fact: names with their contexts.
     pub concepts: fn(&str) -> Vec<(String, &'static str)>,
+    /// How well a text answers a question.
+    pub relevance: fn(&str, &str) -> f64,
     /// Beside that it names what no fact says: places that do not exist, pronouns, numbers, facts that it was not shown.
     pub inventive: bool,
     /// What its texts about concepts cite.
@@ -70,6 +72,7 @@ impl Default for Behaviour {
             loops: false,
             verdict: |_, _| "different",
             concepts: answers::names,
+            relevance: answers::shared_words,
             inventive: false,
             citing: Citing::Faithful,
             seed: 0,

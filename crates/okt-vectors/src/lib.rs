@@ -11,5 +11,5 @@ mod vectors;
 
 pub use pgvector::{Indexing, LARGE, PgVector};
 pub use qdrant::Qdrant;
-pub use store::{Near, Point, Space, Tenant, VectorStore};
+pub use store::{Near, Point, Space, Tenant, VectorStore, cosine};
 pub use vectors::Vectors;

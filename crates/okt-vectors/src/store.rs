@@ -44,6 +44,13 @@ pub struct Near {
     pub cosine: f32,
 }
 
+/// The cosine of the angle between two vectors; 0 where one of them has no direction.
+pub fn cosine(one: &[f32], other: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+    let length = (dot(one, one) * dot(other, other)).sqrt();
+    if length > 0.0 { dot(one, other) / length } else { 0.0 }
+}
+
 /// Keeps points of tenants. Whatever one tenant asks for, nothing of another one comes back.
 ///
 /// In a space that is not there nothing is found, and nothing can be written. An error that may pass is retryable.

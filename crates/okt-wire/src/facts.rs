@@ -167,7 +167,8 @@ pub struct FactConceptView {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct FactQuery {
-    /// Only facts whose text contains this, case-insensitively.
+    /// Only facts that have all of these words, in their text or in the title of their source. Words are found in their inflected
+    /// forms, and the last one may be the beginning of one.
     pub q: Option<String>,
     /// `new`, `stable`, `duplicate` or `rejected`.
     #[param(value_type = Option<schema::FactStatus>)]
@@ -222,7 +223,8 @@ pub struct ChangedFactView {
 }
 
 impl FactQuery {
-    pub fn parsed(self) -> Result<(FactFilter, bool), Error> {
+    /// The filter, the words that are looked for, and whether those with the most sources come first.
+    pub fn parsed(self) -> Result<(FactFilter, Option<String>, bool), Error> {
         let by_sources = read_if_given("sort", self.sort.as_deref())? == Some(FactSort::SourceCount);
         if self.q.as_ref().is_some_and(|q| q.chars().count() > 200) {
             return Err(Error::invalid("q", "must be at most 200 characters"));
@@ -238,12 +240,12 @@ impl FactQuery {
         let filter = FactFilter {
             status: read_if_given("status", self.status.as_deref())?,
             kind: read_if_given("kind", self.kind.as_deref())?,
-            q: self.q.filter(|q| !q.is_empty()),
+            among: None,
             source: self.source_id.map(Into::into),
             concepts,
             grouped: self.grouped.unwrap_or(false),
         };
-        Ok((filter, by_sources))
+        Ok((filter, self.q.filter(|q| !q.is_empty()), by_sources))
     }
 }
 

@@ -1,6 +1,9 @@
 //! Searching a repository.
 
-use okt_app::{Ranks, SearchHit, SearchPlace};
+use okt_app::{
+    DEGRADED, FacetValue, Facets, Ranks, SearchAfter, SearchField, SearchFilter, SearchHit, SearchPlace,
+    Years,
+};
 use okt_model::{ConceptId, Error, FoundThrough, SearchMode, SearchType, SourceId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -15,7 +18,8 @@ const LONGEST: usize = 1_024;
 #[into_params(parameter_in = Query)]
 pub struct SearchQuery {
     /// What to look for, at most 1,024 bytes: words, `"a phrase"` that must occur, and `-word` or `-"a phrase"` that must not.
-    /// Words are found in their inflected forms, in the languages of the repository's sources.
+    /// Words are found in their inflected forms, in the languages of the repository's sources. The filters below can stand in it
+    /// too: `year:2019..2021`, `concept:"Bay of Fundy"`.
     #[param(example = "highest tides")]
     pub q: String,
     /// `facts`, `concepts`, `sources`, `passages`, separated by commas; the first three by default, as far as you may read them.
@@ -34,9 +38,28 @@ pub struct SearchQuery {
     /// `true` to show where each channel placed a row.
     #[param(default = false)]
     pub explain: Option<bool>,
+    /// Only what speaks of this concept: its id or its name.
+    pub concept: Option<String>,
+    /// Only facts that speak of a concept in this context, and such concepts.
+    pub context: Option<String>,
+    /// Only what is in this source: its id, or a part of its title or address.
+    pub source: Option<String>,
+    /// Only what is in a source in this language.
+    #[param(example = "de")]
+    pub language: Option<String>,
+    /// Only what is in a source that was published in this year or these years: `2019`, `2019..2021`, `2019..` or `..2021`.
+    #[param(example = "2019..2021")]
+    pub year: Option<String>,
+    /// Only what is in a source of this kind.
+    #[param(value_type = Option<schema::SourceKind>)]
+    pub kind: Option<String>,
+    /// `true` to count which concepts, contexts, sources, languages, years and kinds the candidates have.
+    #[param(default = false)]
+    pub facets: Option<bool>,
 }
 
 /// A question as it was read.
+#[expect(clippy::struct_excessive_bools, reason = "each is a parameter of the request")]
 pub struct Searched<'q> {
     pub q: &'q str,
     pub types: Option<Vec<SearchType>>,
@@ -44,6 +67,8 @@ pub struct Searched<'q> {
     pub prefix: bool,
     pub grouped: bool,
     pub explain: bool,
+    pub filters: Vec<SearchFilter>,
+    pub facets: bool,
 }
 
 impl SearchQuery {
@@ -65,7 +90,32 @@ impl SearchQuery {
             prefix: self.prefix.unwrap_or(false),
             grouped: self.grouped.unwrap_or(true),
             explain: self.explain.unwrap_or(false),
+            filters: self.filters()?,
+            facets: self.facets.unwrap_or(false),
         })
+    }
+
+    fn filters(&self) -> Result<Vec<SearchFilter>, Error> {
+        if self.year.as_ref().is_some_and(|year| Years::parse(year).is_none()) {
+            return Err(Error::invalid("year", "must be a year, or two with `..` between or beside them"));
+        }
+        let _: Option<okt_app::SourceKind> = read_if_given("kind", self.kind.as_deref())?;
+        let given = [
+            (SearchField::Concept, "concept", &self.concept),
+            (SearchField::Context, "context", &self.context),
+            (SearchField::Source, "source", &self.source),
+            (SearchField::Language, "language", &self.language),
+            (SearchField::Year, "year", &self.year),
+            (SearchField::Kind, "kind", &self.kind),
+        ];
+        let given = given.into_iter().filter_map(|(field, name, value)| Some((field, name, value.as_ref()?)));
+        let filters = given.map(|(field, name, value)| {
+            if value.is_empty() || value.len() > LONGEST || value.contains(char::is_control) {
+                return Err(Error::invalid(name, "must be 1 to 1024 bytes without control characters"));
+            }
+            Ok(SearchFilter { field, value: value.clone() })
+        });
+        filters.collect()
     }
 }
 
@@ -101,7 +151,7 @@ pub struct SearchRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<ExplainView>,
     #[serde(skip)]
-    pub place: CursorPlace,
+    pub place: RowPlace,
 }
 
 /// Where the channels placed a row.
@@ -114,6 +164,21 @@ pub struct ExplainView {
     /// By vectors; null if that did not find it.
     #[schema(required)]
     pub vector: Option<ChannelView>,
+    /// By the reranking model (`search.rerank`); null if it did not look at the row, or said nothing of it.
+    #[schema(required)]
+    pub rerank: Option<RerankView>,
+}
+
+/// What the reranking model made of a row.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SearchRerank)]
+pub struct RerankView {
+    /// Where the row was before, from 1.
+    #[schema(example = 12)]
+    pub rank_before: usize,
+    /// As the model gave it; larger is better.
+    #[schema(example = 0.98)]
+    pub score: f64,
 }
 
 /// Where one channel placed a row.
@@ -138,23 +203,88 @@ pub struct SearchPage {
     /// How the question was answered: `lexical`, `vector`, `hybrid` or `deep`.
     #[schema(value_type = schema::SearchMode)]
     pub search_mode: &'static str,
-    /// Why vectors were not used although they were wanted: `no_vectors`, `vectors_away`, `hybrid_off`, `no_words` or `budget`;
-    /// null if they were, or were not wanted.
+    /// Why vectors were not used although they were wanted: `no_vectors`, `vectors_away`, `hybrid_off`, `no_words` or `budget`; or
+    /// why the reranking model was not: `rerank_unavailable` or `rerank_budget`. Null if all was used that was wanted.
     #[schema(required, example = "no_vectors")]
     pub degraded_reason: Option<&'static str>,
+    /// With `facets=true`: what the candidates have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facets: Option<FacetsView>,
+}
+
+/// How many of the candidates have which values: for each field the 20 most frequent ones.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SearchFacets)]
+pub struct FacetsView {
+    /// How many candidates were counted: at most about 1,000 of each type are looked at.
+    #[schema(example = 412)]
+    pub of: usize,
+    /// Concepts that facts speak of; empty without `concept:read`.
+    pub concept: Vec<FacetView>,
+    /// Their contexts.
+    pub context: Vec<FacetView>,
+    /// Sources; empty without `source:read`, as are the next three.
+    pub source: Vec<FacetView>,
+    pub language: Vec<FacetView>,
+    pub year: Vec<FacetView>,
+    pub kind: Vec<FacetView>,
+}
+
+/// A value and how many candidates have it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SearchFacet)]
+pub struct FacetView {
+    /// What the filter is given: an id of concepts and sources.
+    #[schema(example = "2019")]
+    pub value: String,
+    /// The name of a concept or the title of a source.
+    #[schema(required)]
+    pub label: Option<String>,
+    #[schema(example = 17)]
+    pub count: usize,
+}
+
+impl From<Facets> for FacetsView {
+    fn from(facets: Facets) -> Self {
+        let view = |values: Vec<FacetValue>| values.into_iter().map(FacetView::from).collect();
+        Self {
+            of: facets.of,
+            concept: view(facets.concept),
+            context: view(facets.context),
+            source: view(facets.source),
+            language: view(facets.language),
+            year: view(facets.year),
+            kind: view(facets.kind),
+        }
+    }
+}
+
+impl From<FacetValue> for FacetView {
+    fn from(FacetValue { value, label, count }: FacetValue) -> Self {
+        Self { value, label, count }
+    }
 }
 
 /// Score, type and number. The score by its bits: a decimal may come back as another number.
-pub type CursorPlace = (u64, u8, i64);
+pub type RowPlace = (u64, u8, i64);
+
+/// The place of a row, and how the page was answered: mode, and why not as it was asked to be.
+pub type CursorPlace = (RowPlace, String, Option<String>);
 
 const fn number(kind: SearchType) -> u8 {
     kind as u8
 }
 
-/// The place that a cursor names.
-pub fn place((score, kind, no): CursorPlace) -> Option<SearchPlace> {
+/// Where a page begins that a cursor names.
+pub fn after(((score, kind, no), mode, degraded): CursorPlace) -> Option<SearchAfter> {
     let kind = SearchType::ALL.iter().copied().find(|other| number(*other) == kind)?;
-    Some(SearchPlace { score: f64::from_bits(score), kind, no })
+    let place = SearchPlace { score: f64::from_bits(score), kind, no };
+    let mode = SearchMode::ALL.iter().copied().find(|other| other.as_str() == mode)?;
+    let degraded = match degraded {
+        Some(why) => Some(DEGRADED.into_iter().find(|known| *known == why)?),
+        None => None,
+    };
+    Some(SearchAfter { place, mode, degraded })
 }
 
 impl SearchRow {
@@ -182,6 +312,7 @@ impl SearchRow {
 impl From<Ranks> for ExplainView {
     fn from(ranks: Ranks) -> Self {
         let channel = |rank: Option<(usize, f64)>| rank.map(|(rank, score)| ChannelView { rank, score });
-        Self { lexical: channel(ranks.lexical), vector: channel(ranks.vector) }
+        let rerank = ranks.rerank.map(|(rank_before, score)| RerankView { rank_before, score });
+        Self { lexical: channel(ranks.lexical), vector: channel(ranks.vector), rerank }
     }
 }

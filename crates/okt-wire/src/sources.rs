@@ -47,7 +47,8 @@ pub struct SourceQuery {
     /// `html`, `pdf`, `text` or `markdown`.
     #[param(value_type = Option<schema::SourceKind>)]
     pub kind: Option<String>,
-    /// A part of the title or the address, in any case.
+    /// Words of the title, the author or the text, all of them, or the whole address or DOI. Words are found in their inflected
+    /// forms, and the last one may be the beginning of one. Of sources that have no text (yet): a part of the title or address.
     pub q: Option<String>,
     /// Not supported yet; any value is rejected with 422.
     pub investigation_id: Option<Uuid>,
@@ -179,7 +180,8 @@ impl SourceParts {
 }
 
 impl SourceQuery {
-    pub fn parsed(self) -> Result<(SourceFilter, bool), Error> {
+    /// The filter, what is looked for, and whether the oldest come first.
+    pub fn parsed(self) -> Result<(SourceFilter, Option<String>, bool), Error> {
         refuse_investigation(self.investigation_id.is_some())?;
         let oldest = read_if_given("sort", self.sort.as_deref())? == Some(SourceSort::Oldest);
         let kind: Option<SourceKind> = read_if_given("kind", self.kind.as_deref())?;
@@ -189,11 +191,11 @@ impl SourceQuery {
         let filter = SourceFilter {
             status: read_if_given("status", self.status.as_deref())?,
             kind: kind.map(|kind| kind.as_str().to_owned()),
-            q: self.q.filter(|q| !q.is_empty()),
+            among: None,
             published_from: self.published_from,
             published_to: self.published_to,
         };
-        Ok((filter, oldest))
+        Ok((filter, self.q.filter(|q| !q.is_empty()), oldest))
     }
 }
 

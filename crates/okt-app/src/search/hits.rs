@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use okt_auth::RepoAccess;
-use okt_model::{ConceptFilter, FoundThrough, Result, SearchType, SourceId, UnitKind};
+use okt_model::{ConceptFilter, FoundThrough, RepositoryId, Result, SearchType, SourceId, UnitKind};
 use okt_search::{Query, fits, highlights, language_of, words};
 use okt_store::concepts::{self, ConceptPlace};
 use okt_store::search_hits::{self, FactHit, SourceHit};
@@ -21,54 +21,53 @@ const PASSAGE: usize = 2_000;
 /// Concepts whose names are like the question.
 const CONCEPTS: i64 = 10;
 
-impl App {
-    /// Leaves the first of those that are one fact or, if they are to be grouped, of one group of similar facts. Before a page is cut
-    /// off, so that no page repeats what another has.
-    pub(super) async fn one_of_each(
-        &self,
-        scope: &RepoAccess,
-        candidates: &mut Vec<Candidate>,
-        grouped: bool,
-    ) -> Result<()> {
-        let facts = candidates.iter().filter(|candidate| candidate.kind == SearchType::Facts);
-        let facts: Vec<i64> = facts.map(|candidate| candidate.no).collect();
-        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-        let known = search_hits::list_groups(&mut tx, scope.repository(), &facts).await?;
-        tx.commit().await?;
-        let mut seen = HashSet::new();
-        candidates.retain(|candidate| {
-            let group = known.get(&candidate.no).filter(|_| candidate.kind == SearchType::Facts);
-            let group = group.map(|(canonical, group)| group.filter(|_| grouped).unwrap_or(*canonical));
-            seen.insert((candidate.kind, group.unwrap_or(candidate.no)))
-        });
-        Ok(())
-    }
-
-    /// The first of candidates that can be shown.
-    pub(super) async fn hits(
-        &self,
-        scope: &RepoAccess,
-        query: &Query,
-        candidates: Vec<Candidate>,
-        limit: usize,
-    ) -> Result<Vec<SearchHit>> {
-        let mut hits = Vec::new();
-        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-        for batch in candidates.chunks(BATCH) {
-            let texts = Texts::read(&mut tx, scope, batch).await?;
-            hits.extend(batch.iter().filter_map(|candidate| texts.hit(candidate, query)));
-            if hits.len() >= limit {
-                break;
-            }
+/// Leaves the first of those that are one fact or, if they are to be grouped, of one group of similar facts, and no fact that may
+/// not be seen. Before a page is cut off, so that no page repeats what another has.
+pub(super) async fn leave_one_of_each(
+    conn: &mut Connection,
+    repository: RepositoryId,
+    candidates: &mut Vec<Candidate>,
+    grouped: bool,
+) -> Result<()> {
+    let facts = candidates.iter().filter(|candidate| candidate.kind == SearchType::Facts);
+    let facts: Vec<i64> = facts.map(|candidate| candidate.no).collect();
+    let known = search_hits::list_groups(conn, repository, &facts).await?;
+    let mut seen = HashSet::new();
+    candidates.retain(|candidate| {
+        if candidate.kind != SearchType::Facts {
+            return seen.insert((candidate.kind, candidate.no));
         }
-        tx.commit().await?;
-        hits.truncate(limit);
-        Ok(hits)
-    }
+        let Some((canonical, group)) = known.get(&candidate.no) else { return false };
+        seen.insert((candidate.kind, group.filter(|_| grouped).unwrap_or(*canonical)))
+    });
+    Ok(())
+}
 
+/// The first of candidates that can be shown.
+pub(super) async fn read(
+    conn: &mut Connection,
+    repository: RepositoryId,
+    query: &Query,
+    candidates: &[Candidate],
+    limit: usize,
+) -> Result<Vec<SearchHit>> {
+    let mut hits = Vec::new();
+    for batch in candidates.chunks(BATCH) {
+        let texts = Texts::read(conn, repository, batch).await?;
+        hits.extend(batch.iter().filter_map(|candidate| texts.hit(candidate, query)));
+        if hits.len() >= limit {
+            break;
+        }
+    }
+    hits.truncate(limit);
+    Ok(hits)
+}
+
+impl App {
     /// Concepts whose names have the words of a question, those with the most facts first.
     pub(super) async fn concept_candidates(
         &self,
+        conn: &mut Connection,
         scope: &RepoAccess,
         query: &Query,
     ) -> Result<Vec<Candidate>> {
@@ -77,16 +76,14 @@ impl App {
             return Ok(Vec::new());
         }
         let floor = i64::from(self.config().concepts.min_concept_fact_count);
-        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
         let filter = ConceptFilter { q: Some(q), min_fact_count: floor, ..ConceptFilter::default() };
         let place = ConceptPlace::MOST_FACTS;
-        let mut found = concepts::list(&mut tx, scope.repository(), &filter, &place, CONCEPTS).await?;
+        let mut found = concepts::list(conn, scope.repository(), &filter, &place, CONCEPTS).await?;
         // As in lists: where the floor would hide everything, it is lifted.
         if found.is_empty() {
             let filter = ConceptFilter { min_fact_count: 0, ..filter };
-            found = concepts::list(&mut tx, scope.repository(), &filter, &place, CONCEPTS).await?;
+            found = concepts::list(conn, scope.repository(), &filter, &place, CONCEPTS).await?;
         }
-        tx.commit().await?;
         // A name that is the question comes before all texts, others after the best ones.
         let mut worth = 1.0;
         let named = found.into_iter().map(|concept| {
@@ -116,8 +113,7 @@ struct Texts {
 }
 
 impl Texts {
-    async fn read(conn: &mut Connection, scope: &RepoAccess, batch: &[Candidate]) -> Result<Self> {
-        let repository = scope.repository();
+    async fn read(conn: &mut Connection, repository: RepositoryId, batch: &[Candidate]) -> Result<Self> {
         let of = |kind: SearchType| -> Vec<i64> {
             batch.iter().filter(|candidate| candidate.kind == kind).map(|candidate| candidate.no).collect()
         };
@@ -141,7 +137,10 @@ impl Texts {
     /// `None` for what is gone, or is not what was asked for.
     fn hit(&self, candidate: &Candidate, query: &Query) -> Option<SearchHit> {
         let place = SearchPlace { score: candidate.score, kind: candidate.kind, no: candidate.no };
-        let source = self.sources.get(&candidate.source);
+        let first = || self.facts.get(&candidate.no).and_then(|fact| fact.sources.first());
+        // A fact that nobody had to look for is shown with the first of its sources.
+        let of = if candidate.kind == SearchType::Facts && candidate.source == 0 { first() } else { None };
+        let source = self.sources.get(of.unwrap_or(&candidate.source));
         let known = source.and_then(|source| source.language.as_deref());
         let (id, title, text, sources) = match candidate.kind {
             SearchType::Facts => {

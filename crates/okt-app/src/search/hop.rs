@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use okt_auth::RepoAccess;
 use okt_model::{ConceptId, FoundThrough, Result, SearchType, UnitKind};
-use okt_search::{ANCHOR, Graph, Hop, Query, anchors};
+use okt_search::{ANCHOR, Graph, Hop, Query, anchors, named};
 use okt_store::search_hits::{self, Link};
 use okt_store::search_units::Totals;
-use okt_vectors::Tenant;
+use okt_vectors::{Tenant, cosine};
 use uuid::Uuid;
 
 use super::vectors::{Nearest, PATIENCE};
@@ -39,8 +39,8 @@ impl App {
         let known = search_hits::get_sources(&mut tx, repository, &first).await?;
         let titles: Vec<(i64, &str)> =
             first.iter().filter_map(|no| Some((*no, known.get(no)?.title.as_deref()?))).collect();
-        let named: HashSet<i64> = anchors(&query.text, &titles).into_iter().collect();
-        for candidate in found.iter_mut().filter(|candidate| named.contains(&candidate.source)) {
+        let anchored: HashSet<i64> = anchors(&query.text, &titles).into_iter().collect();
+        for candidate in found.iter_mut().filter(|candidate| anchored.contains(&candidate.source)) {
             candidate.score += ANCHOR;
             candidate.found_by.push(FoundThrough::Anchor);
         }
@@ -52,7 +52,9 @@ impl App {
         let concepts: HashSet<ConceptId> = links.iter().map(|link| link.concept).collect();
         let concepts: Vec<ConceptId> = concepts.into_iter().collect();
         let linked = search_hits::list_linked(&mut tx, repository, &concepts, EACH).await?;
+        let names = search_hits::name_concepts(&mut tx, repository, &concepts).await?;
         tx.commit().await?;
+        let names: Vec<(ConceptId, &str)> = names.iter().map(|(id, name)| (*id, name.as_str())).collect();
         links.extend(linked);
         let cosines = match nearest {
             Some(nearest) => self.cosines(scope, nearest, &links).await?,
@@ -64,8 +66,7 @@ impl App {
             concepts: &map.concepts,
             frequencies: &map.frequencies,
             units,
-            // What the question names is the title of what it has found.
-            named: &map.titles_of(&named),
+            named: &named(&query.text, &names),
             cosines: cosines.as_ref(),
         };
         Ok(reordered(found, &hop.rank(&ranked, graph), &ranked, &map, types))
@@ -79,10 +80,7 @@ impl App {
         links: &[Link],
     ) -> Result<Option<HashMap<i64, f64>>> {
         let Some(vectors) = self.vectors() else { return Ok(None) };
-        let facts: HashSet<i64> = links.iter().map(|link| link.fact_no).collect();
-        let mut facts: Vec<i64> = facts.into_iter().collect();
-        facts.sort_unstable();
-        facts.truncate(COMPARED);
+        let facts = first_facts(links);
         let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
         let ids = search_hits::identify_facts(&mut tx, scope.repository(), &facts).await?;
         tx.commit().await?;
@@ -107,10 +105,17 @@ impl App {
     }
 }
 
-fn cosine(one: &[f32], other: &[f32]) -> f64 {
-    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
-    let length = (dot(one, one) * dot(other, other)).sqrt();
-    if length > 0.0 { dot(one, other) / length } else { 0.0 }
+/// The facts that are compared: those that rare concepts lead to first, which lend the most.
+fn first_facts(links: &[Link]) -> Vec<i64> {
+    let mut frequencies: HashMap<ConceptId, usize> = HashMap::new();
+    for link in links {
+        *frequencies.entry(link.concept).or_default() += 1;
+    }
+    let mut facts: Vec<(usize, i64)> =
+        links.iter().map(|link| (frequencies[&link.concept], link.fact_no)).collect();
+    facts.sort_unstable();
+    let mut seen = HashSet::new();
+    facts.into_iter().map(|(_, fact)| fact).filter(|fact| seen.insert(*fact)).take(COMPARED).collect()
 }
 
 /// The sources of candidates, each once, by the best of them; the candidates are in order.
@@ -140,11 +145,6 @@ impl Map {
             }
         }
         map
-    }
-
-    fn titles_of(&self, sources: &HashSet<i64>) -> HashSet<ConceptId> {
-        let concepts = sources.iter().filter_map(|source| self.concepts.get(source)).flatten();
-        concepts.filter(|(_, title)| *title).map(|(concept, _)| *concept).collect()
     }
 }
 

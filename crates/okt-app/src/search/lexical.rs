@@ -1,20 +1,25 @@
 //! Texts by their words.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use okt_auth::RepoAccess;
-use okt_model::{Error, Result, SearchType, UnitKind};
-use okt_search::{Bm25, Posting, Query, TermPostings, block, merged, rank, scaled};
+use okt_model::{Error, RepositoryId, Result, SearchType, UnitKind};
+use okt_search::{Bm25, KeptList, Query, Statistics, Term, TermLists, rank, scaled};
 use okt_store::Connection;
-use okt_store::search_units::{self, Totals};
+use okt_store::search_units::{self, Listed, Range, Totals};
 
+use super::filters::Narrow;
 use super::{CANDIDATES, Id, WHOLE, type_of};
 use crate::App;
 
-/// So many entries of lists are read. Words that more texts have only add to the score of what rarer ones have found.
+/// So many entries of lists are read for a kind of text. Words that more texts have only add to the score of what rarer ones have found.
 const MOST_ENTRIES: u64 = 3_000_000;
+/// So many entries may be read beside them to add to scores. Words that are more frequent than that are left out.
+const MOST_FOLLOWING: u64 = 3_000_000;
 /// So many words may begin as the last one of the question does.
 const MOST_BEGINNINGS: i64 = 50;
+/// Texts that a list can have at most.
+const IN_BLOCK: u64 = 4_096;
 
 /// What words have found.
 #[derive(Default)]
@@ -25,34 +30,80 @@ pub(super) struct Ranked {
     pub sources: HashMap<Id, i64>,
 }
 
+/// The lists of the words of a question, as they are kept.
+#[derive(Default)]
+pub(super) struct Lists(BTreeMap<UnitKind, (Statistics, Vec<TermLists>)>);
+
+impl Lists {
+    /// Of the words of a question, for texts of these types; with few texts to look among, only the lists that these are in.
+    pub async fn read(
+        conn: &mut Connection,
+        repository: RepositoryId,
+        query: &Query,
+        totals: &Totals,
+        types: &[SearchType],
+        narrow: Option<&Narrow>,
+    ) -> Result<Self> {
+        let mut lists = BTreeMap::new();
+        for kind in UnitKind::ALL {
+            // Whole sources count for their facts and passages too.
+            let wanted = kind == UnitKind::Source || types.contains(&type_of(kind));
+            let Some(statistics) = totals.statistics.get(&kind).filter(|_| wanted) else { continue };
+            let blocks = narrow.map(|narrow| narrow.blocks(kind));
+            let terms = read(conn, repository, kind, query, blocks.as_deref()).await?;
+            lists.insert(kind, (*statistics, terms));
+        }
+        Ok(Self(lists))
+    }
+
+    /// The best texts of each kind.
+    fn rank(&self, narrow: Option<&Narrow>) -> Option<BTreeMap<UnitKind, Vec<(i64, f64)>>> {
+        let mut ranked = BTreeMap::new();
+        for (kind, (statistics, terms)) in &self.0 {
+            let is_asked_for = |no| narrow.is_none_or(|narrow| narrow.has(*kind, no));
+            let best = rank(terms, *statistics, measure(*kind), CANDIDATES, is_asked_for)?;
+            // What is not in a list that is not full has none of the words.
+            let floor = if best.len() < CANDIDATES { Some(0.0) } else { None };
+            ranked.insert(*kind, scaled(&best, floor));
+        }
+        Some(ranked)
+    }
+}
+
 impl App {
     /// The texts of these types that have words of a question.
     pub(super) async fn ranked(
         &self,
         scope: &RepoAccess,
-        query: &Query,
-        totals: &Totals,
+        lists: Lists,
         types: &[SearchType],
+        narrow: Option<Narrow>,
     ) -> Result<Ranked> {
-        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-        let mut lists: BTreeMap<UnitKind, Vec<(i64, f64)>> = BTreeMap::new();
-        for kind in UnitKind::ALL {
-            // Whole sources count for their facts and passages too.
-            let wanted = kind == UnitKind::Source || types.contains(&type_of(kind));
-            let Some(statistics) = totals.statistics.get(&kind).filter(|_| wanted) else { continue };
-            let terms = read(&mut tx, scope, kind, query).await?;
-            let (statistics, measure) = (*statistics, measure(kind));
-            let ranking = move || rank(&terms, statistics, measure, CANDIDATES);
-            let ranked = tokio::task::spawn_blocking(ranking).await.map_err(Error::internal)?;
-            // What is not in a list that is not full has none of the words.
-            let floor = if ranked.len() < CANDIDATES { Some(0.0) } else { None };
-            lists.insert(kind, scaled(&ranked, floor));
-        }
+        let lists = self
+            .ranking(move || lists.rank(narrow.as_ref()))
+            .await?
+            .ok_or_else(|| Error::internal("a list of texts can't be read"))?;
         let facts: Vec<i64> = lists.get(&UnitKind::Fact).into_iter().flatten().map(|(no, _)| *no).collect();
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
         let owners = search_units::get(&mut tx, scope.repository(), UnitKind::Fact, &facts).await?;
         tx.commit().await?;
         let owners: HashMap<i64, i64> = owners.into_iter().map(|unit| (unit.no, unit.source_no)).collect();
         Ok(Ranked::mixed(&lists, &owners, types))
+    }
+
+    /// Goes through lists on a thread of its own, when it is this search's turn: no more at once than there are cores, so that
+    /// other requests do not wait for them.
+    pub(super) async fn ranking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        let turn = self.turns_to_rank().clone().acquire_owned().await.map_err(Error::internal)?;
+        let work = move || {
+            let done = work();
+            drop(turn);
+            done
+        };
+        tokio::task::spawn_blocking(work).await.map_err(Error::internal)
     }
 }
 
@@ -100,57 +151,130 @@ impl Ranked {
     }
 }
 
+/// The words that a term stands for, in texts of a kind.
+pub(super) async fn spellings(
+    conn: &mut Connection,
+    repository: RepositoryId,
+    kind: UnitKind,
+    term: &Term,
+) -> Result<Vec<String>> {
+    let mut words: BTreeSet<String> = term.alternatives.iter().cloned().collect();
+    if term.prefix {
+        for beginning in &term.alternatives {
+            let more =
+                search_units::list_beginning(conn, repository, kind, beginning, MOST_BEGINNINGS).await?;
+            words.extend(more);
+        }
+    }
+    Ok(words.into_iter().collect())
+}
+
+/// A term, and how much there is to read for it.
+pub(super) struct Counted {
+    pub words: Vec<String>,
+    pub listed: Listed,
+}
+
+/// What the terms stand for, and how much there is to read for each; without those that no text has.
+pub(super) async fn counted(
+    conn: &mut Connection,
+    repository: RepositoryId,
+    kind: UnitKind,
+    terms: Vec<Vec<String>>,
+) -> Result<Vec<Counted>> {
+    let all: BTreeSet<&String> = terms.iter().flatten().collect();
+    let all: Vec<String> = all.into_iter().cloned().collect();
+    let counts = search_units::count(conn, repository, kind, &all).await?;
+    let sum = |words: &[String]| {
+        words.iter().filter_map(|word| counts.get(word)).fold(Listed::default(), |sum, more| Listed {
+            documents: sum.documents + more.documents,
+            blocks: sum.blocks + more.blocks,
+        })
+    };
+    let counted = terms.into_iter().map(|words| Counted { listed: sum(&words), words });
+    Ok(counted.filter(|term| term.listed.documents > 0).collect())
+}
+
 /// The lists of the terms of a question: of rare ones all, of frequent ones those of the texts that rare ones are in.
 async fn read(
     conn: &mut Connection,
-    scope: &RepoAccess,
+    repository: RepositoryId,
     kind: UnitKind,
     query: &Query,
-) -> Result<Vec<TermPostings>> {
-    let repository = scope.repository();
-    let mut terms: Vec<Vec<String>> = Vec::new();
+    blocks: Option<&[i64]>,
+) -> Result<Vec<TermLists>> {
+    let mut terms = Vec::new();
     for term in query.ranking() {
-        let mut words = term.alternatives.clone();
-        if term.prefix {
-            for beginning in &term.alternatives {
-                let more =
-                    search_units::list_beginning(conn, repository, kind, beginning, MOST_BEGINNINGS).await?;
-                words.extend(more);
-            }
-            words.sort_unstable();
-            words.dedup();
-        }
-        terms.push(words);
+        terms.push(spellings(conn, repository, kind, term).await?);
     }
-    let all: Vec<String> = terms.iter().flatten().cloned().collect();
-    let counts = search_units::count(conn, repository, kind, &all).await?;
-    let documents = |words: &[String]| words.iter().filter_map(|word| counts.get(word)).sum::<u64>();
-    terms.retain(|words| documents(words) > 0);
-    terms.sort_by_key(|words| documents(words));
-    let (mut lists, mut sum, mut blocks) = (Vec::new(), 0, Vec::new());
-    for words in &terms {
-        let count = documents(words);
-        let follows = !lists.is_empty() && sum + count > MOST_ENTRIES;
-        sum += count;
-        if follows && blocks.is_empty() {
-            blocks = lists
-                .iter()
-                .flat_map(|list: &TermPostings| list.postings.iter().map(|posting| block(posting.unit)))
-                .collect();
-            blocks.sort_unstable();
-            blocks.dedup();
-        }
-        let within = follows.then_some(blocks.as_slice());
-        let found = search_units::read(conn, repository, kind, words, within).await?;
-        let found: Vec<Vec<Posting>> = found.into_values().flatten().collect();
-        lists.push(TermPostings { documents: count, postings: merged(found), follows });
+    let mut terms = counted(conn, repository, kind, terms).await?;
+    terms.sort_by_key(|term| term.listed.documents);
+    // Of few blocks no more can be read than is in them.
+    let most = blocks
+        .map_or(u64::MAX, |blocks| u64::try_from(blocks.len()).unwrap_or(u64::MAX).saturating_mul(IN_BLOCK));
+    let work = |term: &Counted| term.listed.documents.min(most);
+    let (leading, following) = planned(&terms.iter().map(work).collect::<Vec<u64>>());
+    // A word that half of a very large repository has is looked for in the newest texts.
+    let each = terms.first().filter(|term| work(term) > MOST_ENTRIES).map(|term| {
+        let part = u128::from(term.listed.blocks) * u128::from(MOST_ENTRIES) / u128::from(work(term));
+        i64::try_from(part).unwrap_or(i64::MAX).max(1)
+    });
+    let mut lists = Vec::new();
+    let first = words(&terms[..leading]);
+    let found =
+        search_units::read(conn, repository, kind, &first, Range { blocks, each, ..Range::default() })
+            .await?;
+    let led: BTreeSet<i64> = found.values().flatten().map(|list| list.block).collect();
+    let led: Vec<i64> = led.into_iter().collect();
+    lists.extend(terms[..leading].iter().map(|term| of_term(term, &found, false)));
+    let second = words(&terms[leading..leading + following]);
+    if !second.is_empty() {
+        let range = Range { blocks: Some(&led), ..Range::default() };
+        let found = search_units::read(conn, repository, kind, &second, range).await?;
+        lists.extend(terms[leading..leading + following].iter().map(|term| of_term(term, &found, true)));
     }
     Ok(lists)
+}
+
+/// Each once.
+pub(super) fn words(terms: &[Counted]) -> Vec<String> {
+    let words: BTreeSet<&String> = terms.iter().flat_map(|term| &term.words).collect();
+    words.into_iter().cloned().collect()
+}
+
+pub(super) fn of_term(term: &Counted, found: &HashMap<String, Vec<KeptList>>, follows: bool) -> TermLists {
+    let lists = term.words.iter().filter_map(|word| found.get(word)).flatten().cloned().collect();
+    TermLists { documents: term.listed.documents, lists, follows }
+}
+
+/// How many of the first terms lead and how many of those behind them follow, from how much there is to read for each, the least
+/// first.
+fn planned(work: &[u64]) -> (usize, usize) {
+    let within = |work: &[u64], most: u64| {
+        let mut sum = 0_u64;
+        work.iter()
+            .take_while(|more| {
+                sum = sum.saturating_add(**more);
+                sum <= most
+            })
+            .count()
+    };
+    let leading = within(work, MOST_ENTRIES).max(usize::from(!work.is_empty()));
+    (leading, within(&work[leading..], MOST_FOLLOWING))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_read_is_bounded_and_rare_words_come_first() {
+        assert_eq!(planned(&[]), (0, 0));
+        assert_eq!(planned(&[5, 900, 2_000_000]), (3, 0));
+        assert_eq!(planned(&[5, 1_500_000, 2_000_000, 2_500_000]), (2, 1));
+        assert_eq!(planned(&[900_000_000, 900_000_000]), (1, 0));
+        assert_eq!(planned(&[u64::MAX, u64::MAX]), (1, 0));
+    }
 
     #[test]
     fn a_text_counts_with_its_source() {

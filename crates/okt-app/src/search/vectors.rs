@@ -1,7 +1,7 @@
 //! Facts by their vectors.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use moka::sync::Cache;
@@ -9,10 +9,12 @@ use okt_ai::{Billing, Embedder, SubjectBudget, Unanswered, Vectors as Embedded};
 use okt_auth::RepoAccess;
 use okt_model::{EmbeddingSpace, Operation, SearchType, SpaceKind};
 use okt_store::search_hits;
-use okt_vectors::Tenant;
+use okt_vectors::{Near, Point, Tenant, cosine};
 use uuid::Uuid;
 
 use super::Id;
+use super::breaker::Breaker;
+use super::filters::Narrow;
 use super::lexical::Ranked;
 use crate::App;
 
@@ -20,6 +22,8 @@ use crate::App;
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// So many are looked at, or more for a long page.
 const NEAREST: u32 = 500;
+/// Where filters leave no more facts than this, all of them are compared with the question.
+const FEW: usize = 1_000;
 
 /// What is kept between questions.
 pub(crate) struct QuestionVectors {
@@ -33,44 +37,6 @@ pub(crate) struct QuestionVectors {
 impl Default for QuestionVectors {
     fn default() -> Self {
         Self { known: Cache::new(2_000), model: Breaker::default(), stores: Cache::new(1_000) }
-    }
-}
-
-/// Spares questions the wait for what has failed often just before.
-#[derive(Default)]
-struct Breaker(Mutex<Failures>);
-
-#[derive(Default)]
-struct Failures {
-    count: u32,
-    first: Option<Instant>,
-    closed_until: Option<Instant>,
-}
-
-impl Breaker {
-    const MOST: u32 = 5;
-    const WITHIN: Duration = Duration::from_secs(10);
-    const PAUSE: Duration = Duration::from_secs(5);
-
-    fn lets_through(&self, now: Instant) -> bool {
-        let failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        failures.closed_until.is_none_or(|until| now >= until)
-    }
-
-    fn succeeded(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Failures::default();
-    }
-
-    fn failed(&self, now: Instant) {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.first.is_none_or(|first| now.duration_since(first) > Self::WITHIN) {
-            (failures.count, failures.first) = (0, Some(now));
-        }
-        failures.count += 1;
-        // One that was let through after a pause tells enough.
-        if failures.count >= Self::MOST || failures.closed_until.is_some() {
-            failures.closed_until = Some(now + Self::PAUSE);
-        }
     }
 }
 
@@ -118,6 +84,7 @@ impl App {
         scope: &RepoAccess,
         text: &str,
         limit: usize,
+        narrow: Option<&Narrow>,
     ) -> Result<Nearest, &'static str> {
         let vectors = self.vectors().ok_or("no_vectors")?;
         if text.trim().is_empty() {
@@ -137,8 +104,19 @@ impl App {
         let fetched =
             fetched.saturating_mul(u32::try_from(limit).unwrap_or(u32::MAX)).clamp(NEAREST, 2 * NEAREST);
         let queries = [vector.to_vec()];
-        let asked = vectors.store().nearest(&tenant, &place, &queries, fetched, least);
-        let near = match tokio::time::timeout(PATIENCE, asked).await {
+        let few = match narrow.filter(|narrow| narrow.facts.len() <= FEW) {
+            Some(narrow) => Some(self.ids_of(scope, narrow).await.map_err(away)?),
+            None => None,
+        };
+        let asked = async {
+            let Some(ids) = &few else {
+                let near = vectors.store().nearest(&tenant, &place, &queries, fetched, least).await?;
+                return Ok(near.into_iter().flatten().collect());
+            };
+            let points = vectors.store().find(&tenant, &place, ids).await?;
+            Ok::<_, okt_model::Error>(compared(&points, &vector, least))
+        };
+        let near: Vec<Near> = match tokio::time::timeout(PATIENCE, asked).await {
             Ok(Ok(near)) => near,
             failed => {
                 breaker.failed(Instant::now());
@@ -150,14 +128,9 @@ impl App {
             }
         };
         breaker.succeeded();
-        let near: Vec<_> = near.into_iter().flatten().collect();
         let ids: Vec<Uuid> = near.iter().map(|near| near.id).collect();
         // What the store says is looked up here, so nothing is shown that is not this repository's.
-        let numbers = self.numbers_of(scope, &ids).await.map_err(|error| {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "what vectors have found could not be looked up");
-            "vectors_away"
-        })?;
+        let numbers = self.numbers_of(scope, &ids).await.map_err(away)?;
         let (mut facts, mut sources) = (Vec::new(), HashMap::new());
         for near in near {
             let Some((no, source)) = numbers.get(&near.id) else { continue };
@@ -166,6 +139,15 @@ impl App {
             sources.insert((SearchType::Sources, *source), *source);
         }
         Ok(Nearest { facts, sources, vector, space })
+    }
+
+    /// The ids of the few facts that are asked for.
+    async fn ids_of(&self, scope: &RepoAccess, narrow: &Narrow) -> okt_model::Result<Vec<Uuid>> {
+        let facts: Vec<i64> = narrow.facts.iter().copied().collect();
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        let ids = search_hits::identify_facts(&mut tx, scope.repository(), &facts).await?;
+        tx.commit().await?;
+        Ok(ids.into_keys().collect())
     }
 
     /// The numbers of facts and of their first sources, by their ids.
@@ -234,35 +216,21 @@ impl App {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+#[expect(clippy::needless_pass_by_value, reason = "it takes the place of an error")]
+fn away(error: okt_model::Error) -> &'static str {
+    tracing::warn!(
+        error = &error as &dyn std::error::Error,
+        "what vectors have found could not be looked up"
+    );
+    "vectors_away"
+}
 
-    #[test]
-    fn who_has_failed_often_is_not_asked_for_a_while() {
-        let (breaker, start) = (Breaker::default(), Instant::now());
-        let at = |seconds: u64| start + Duration::from_secs(seconds);
-        for second in 0..4 {
-            breaker.failed(at(second));
-        }
-        assert!(breaker.lets_through(at(4)));
-        breaker.failed(at(4));
-        assert!(!breaker.lets_through(at(5)) && !breaker.lets_through(at(8)));
-        assert!(breaker.lets_through(at(9)), "somebody tries again");
-        breaker.failed(at(9));
-        assert!(!breaker.lets_through(at(10)), "one failure after a pause is enough");
-        breaker.succeeded();
-        assert!(breaker.lets_through(at(10)));
-        breaker.failed(at(11));
-        assert!(breaker.lets_through(at(12)));
-    }
-
-    #[test]
-    fn failures_long_ago_do_not_count() {
-        let (breaker, start) = (Breaker::default(), Instant::now());
-        for second in [0, 11, 22, 33, 44, 55] {
-            breaker.failed(start + Duration::from_secs(second));
-            assert!(breaker.lets_through(start + Duration::from_secs(second)));
-        }
-    }
+/// Points by how near they are to a question, the nearest first.
+fn compared(points: &[Point], question: &[f32], least: f32) -> Vec<Near> {
+    #[expect(clippy::cast_possible_truncation, reason = "cosines have no more digits than that")]
+    let near =
+        points.iter().map(|point| Near { id: point.id, cosine: cosine(&point.vector, question) as f32 });
+    let mut near: Vec<Near> = near.filter(|near| near.cosine >= least).collect();
+    near.sort_by(|one, other| other.cosine.total_cmp(&one.cosine).then(one.id.cmp(&other.id)));
+    near
 }

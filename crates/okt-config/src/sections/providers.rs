@@ -58,3 +58,15 @@ pub struct Providers {
     /// Retries of model calls.
     pub llm_retry: LlmRetry,
 }
+
+impl Providers {
+    /// What stands before each text that `providers.embedding.model` turns into a vector.
+    pub fn passage_prefix(&self) -> &str {
+        let embedding = &self.embedding;
+        if embedding.path.is_some() {
+            return &embedding.passage_prefix;
+        }
+        let model = self.ai.models.iter().find(|model| model.id == embedding.model);
+        model.map_or("", |model| &model.passage_prefix)
+    }
+}

@@ -2,12 +2,41 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::format;
+use crate::period::Period;
+use crate::secret::Secret;
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
     /// Lexical and vector search together.
     pub hybrid: Hybrid,
+    /// A second look at the first hits, by a model that reads each together with the question. Off by default: it helps with
+    /// questions that one text answers, and costs time and perhaps money. `mode=deep` never uses it, because it puts texts back
+    /// that lead to the answer without being it.
+    pub rerank: Rerank,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rerank {
+    /// Id of a reranking model in `providers.ai.models`, asked at `/rerank` as Jina and Cohere have it; empty turns it off. It
+    /// is sent questions, and titles and texts of what was found.
+    pub model: String,
+    /// Base URL of who serves it, up to and including `/v1`; empty for that of the model's provider.
+    #[serde(with = "format::optional")]
+    #[schemars(schema_with = "format::http_url")]
+    pub url: Option<Url>,
+    /// API key for `url`. Without `url` that of the model's provider is used.
+    pub api_key: Secret,
+    /// How many of the first hits it looks at.
+    #[schemars(range(min = 2, max = 100))]
+    pub candidates: u32,
+    /// How long a question waits for it. Then the hits stay as they are, and the answer says so.
+    #[schemars(extend("x-positive" = true))]
+    pub timeout: Period,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::period::Period;
 
 /// Every kind of job that has a queue.
-pub const JOB_KINDS: [&str; 24] = [
+pub const JOB_KINDS: [&str; 26] = [
     "retrieve_source",
     "source_decomposition",
     "embed_facts",
@@ -34,6 +34,8 @@ pub const JOB_KINDS: [&str; 24] = [
     "cleanup_repository",
     "refill_vectors",
     "settle_sources",
+    "sweep_concept_relations",
+    "sweep_search",
 ];
 
 /// The kinds that wait for a chat model, and so must outlive its retries.

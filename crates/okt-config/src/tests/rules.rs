@@ -400,3 +400,40 @@ fn metrics_are_served_where_they_are_asked_for() {
     config.server.metrics_addr = Some(other);
     assert_eq!(config.metrics(), Metrics::At(other));
 }
+
+#[test]
+fn a_reranker_is_a_model_of_the_catalogue_that_does_nothing_else() {
+    let entry = "providers.ai.models = [{ id = \"mine\", provider = \"cloud\", search_cost_per_1k = 2.0 }]";
+    refused(
+        "search.rerank.model = \"mine\"",
+        "search.rerank.model: no model in providers.ai.models is named \"mine\" (in /here/okt.toml:1)",
+    );
+    refused(
+        &format!("search.rerank.model = \"mine\"\nproviders.synthesis.model = \"mine\"\n{entry}"),
+        "search.rerank.model: must be a model that only ranks texts, and not that of providers.synthesis.model too \
+         (in /here/okt.toml:1)",
+    );
+    let text = format!(
+        "search.rerank = {{ model = \"mine\", url = \"https://rank.example.org/v1\", api_key = \"very-secret\" }}\n{entry}"
+    );
+    let loaded = Place::with(&text).load().unwrap();
+    assert!(!format!("{:?}", loaded.config).contains("very-secret"));
+    assert!(Place::new().load().unwrap().config.search.rerank.model.is_empty(), "off by default");
+}
+
+#[test]
+fn each_embedding_model_has_its_own_prefixes() {
+    refused(
+        "providers.embedding.query_prefix = \"query: \"",
+        "providers.embedding.query_prefix: is for a model in providers.embedding.path; one of the catalogue has its own, \
+         in providers.ai.models (in /here/okt.toml:1)",
+    );
+    let text = "providers.embedding = { model = \"e5\", dimensions = 768 }\nproviders.ai.models = [{ id = \"e5\", provider = \
+                \"local\", query_prefix = \"query: \", passage_prefix = \"passage: \" }]";
+    let providers = Place::with(text).load().unwrap().config.providers;
+    assert_eq!(
+        (providers.passage_prefix(), providers.ai.models[0].query_prefix.as_str()),
+        ("passage: ", "query: ")
+    );
+    assert_eq!(Place::new().load().unwrap().config.providers.passage_prefix(), "");
+}

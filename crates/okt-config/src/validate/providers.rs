@@ -9,8 +9,8 @@ use okt_model::{CONCEPT_MODEL, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE
 use super::{Breaches, is_loopback, no_such};
 use crate::secret::Secret;
 use crate::sections::{
-    AiProvider, AuthMode, CONCEPT_EXTRACTION, Config, DedupPolicy, EMBEDDING, FACT_EXTRACTION, JUDGE, Retry,
-    StorageBackend, WebSearchKind,
+    AiProvider, AuthMode, CONCEPT_EXTRACTION, Config, DedupPolicy, EMBEDDING, FACT_EXTRACTION, JUDGE, RERANK,
+    Retry, StorageBackend, WebSearchKind,
 };
 
 pub(super) fn rules(config: &Config, is_file: &dyn Fn(&FilePath) -> bool, found: &mut Breaches) {
@@ -164,11 +164,31 @@ fn models(config: &Config, found: &mut Breaches) {
         }
     }
 
+    let rerank = &config.search.rerank.model;
+    let others = config.named_models().into_iter().filter(|(key, _)| *key != RERANK);
+    for (key, _) in others.filter(|(_, model)| !rerank.is_empty() && model == rerank) {
+        found.between(
+            RERANK,
+            &[key],
+            format!("must be a model that only ranks texts, and not that of {key} too"),
+        );
+    }
+
     if providers.dedup.policy == DedupPolicy::Judge && providers.dedup.judge_model.is_empty() {
         let message = "must name a model of providers.ai.models, which policy = \"judge\" asks";
         found.between(JUDGE, &["providers.dedup.policy"], message);
     }
 
+    for (key, prefix) in
+        [("query_prefix", &embedding.query_prefix), ("passage_prefix", &embedding.passage_prefix)]
+    {
+        if embedding.path.is_none() && !prefix.is_empty() {
+            let key = format!("providers.embedding.{key}");
+            let message = "is for a model in providers.embedding.path; one of the catalogue has its own, in \
+                           providers.ai.models";
+            found.between(&key, &["providers.embedding.path"], message);
+        }
+    }
     for language in &embedding.languages {
         if language.len() != 2 || !language.bytes().all(|b| b.is_ascii_lowercase()) {
             let message =
@@ -189,7 +209,9 @@ fn models(config: &Config, found: &mut Breaches) {
 pub(super) fn warnings(config: &Config) -> Vec<String> {
     let ai = &config.providers.ai;
     let mut warnings = Vec::new();
-    for (used, model) in config.models_in_use() {
+    // A reranker with an address of its own is none of these.
+    let elsewhere = config.search.rerank.url.is_some();
+    for (used, model) in config.models_in_use().filter(|(used, _)| !(elsewhere && *used == RERANK)) {
         let (endpoint, settings, key, address) = match model.provider {
             AiProvider::Gateway => {
                 (&ai.gateway, "gateway", "LLM_GATEWAY_API_KEY", "SVC__PROVIDERS__AI__GATEWAY__BASE_URL")

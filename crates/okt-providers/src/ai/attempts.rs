@@ -62,6 +62,24 @@ impl Remote {
         }
     }
 
+    /// One request and no other, whatever comes of it.
+    pub(super) async fn ask_one<V, T, F>(
+        &self,
+        path: &str,
+        body: Bytes,
+        turn: T,
+        read: impl Fn(&[u8]) -> Result<V, AiError>,
+    ) -> Result<Answer<V>, AiError>
+    where
+        T: Fn() -> F,
+        F: Future<Output = okt_model::Result<()>>,
+    {
+        match self.ask_once(path, &body, &turn, &read).await {
+            Ok((value, latency)) => Ok(Answer { value, latency, retries: 0 }),
+            Err(failure) => Err(failure.error),
+        }
+    }
+
     /// One request. Its place is held while it waits for its turn and while it is out, and not between two attempts.
     async fn ask_once<V, T, F>(
         &self,

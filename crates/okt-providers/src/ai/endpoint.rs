@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
-use okt_config::{Ai, AiProvider, Secret};
+use okt_config::{Ai, AiProvider, Rerank, Secret};
 
 use super::AiError;
 use crate::guarded::{GuardedClient, Request, Service};
@@ -27,19 +27,26 @@ struct Words {
 
 macro_rules! words {
     ($name:literal, $settings:literal) => {
+        words!($name, $settings, "base_url")
+    };
+    ($name:literal, $settings:literal, $url:literal) => {
         Words {
             name: $name,
-            off: concat!("the model's endpoint is off; an operator can set ", $settings, ".base_url"),
+            off: concat!("the model's endpoint is off; an operator can set ", $settings, ".", $url),
             address: concat!(
                 $settings,
-                ".base_url can't be asked: write it without a user name and password"
+                ".",
+                $url,
+                " can't be asked: write it without a user name and password"
             ),
             no_key: concat!($settings, ".api_key contains characters that are not allowed in a header"),
             check_key: concat!("an operator should check ", $settings, ".api_key and what it is allowed"),
             check_address: concat!(
                 "an operator should check ",
                 $settings,
-                ".base_url and the model's id in providers.ai.models"
+                ".",
+                $url,
+                " and the model's id in providers.ai.models"
             ),
         }
     };
@@ -48,6 +55,7 @@ macro_rules! words {
 static GATEWAY: Words = words!("the model gateway", "providers.ai.gateway");
 static CLOUD: Words = words!("the cloud model service", "providers.ai.cloud");
 static LOCAL: Words = words!("the local model server", "providers.ai.local");
+static RERANKER: Words = words!("the reranker", "search.rerank", "url");
 
 impl Endpoint {
     pub(super) fn new(provider: AiProvider, ai: &Ai, client: &GuardedClient) -> Self {
@@ -58,6 +66,12 @@ impl Endpoint {
         };
         let service = settings.base_url.as_ref().map(|base| client.service(base));
         Self { words, service, key: settings.api_key.clone() }
+    }
+
+    /// One with an address of its own. It is given no key but its own.
+    pub(super) fn of_reranker(settings: &Rerank, client: &GuardedClient) -> Self {
+        let service = settings.url.as_ref().map(|base| client.service(base));
+        Self { words: &RERANKER, service, key: settings.api_key.clone() }
     }
 
     pub(super) const fn name(&self) -> &'static str {

@@ -17,7 +17,7 @@ pub(super) struct Folder {
     id: String,
     path: PathBuf,
     pooling: Pooling,
-    prefix: String,
+    query_prefix: String,
     max_tokens: u32,
     /// Read when first needed, and kept.
     loaded: Mutex<Option<Arc<Loaded>>>,
@@ -35,7 +35,7 @@ impl Folder {
             id: settings.model.clone(),
             path: settings.path.clone()?,
             pooling: settings.pooling,
-            prefix: settings.passage_prefix.clone(),
+            query_prefix: settings.query_prefix.clone(),
             max_tokens: settings.max_tokens,
             loaded: Mutex::default(),
         })
@@ -45,6 +45,10 @@ impl Folder {
         &self.id
     }
 
+    pub(super) fn query_prefix(&self) -> &str {
+        &self.query_prefix
+    }
+
     pub(super) fn max_tokens(&self) -> u64 {
         self.max_tokens.into()
     }
@@ -52,8 +56,7 @@ impl Folder {
     /// One vector of length 1 for each text, in their order.
     pub(super) fn encode(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Cause> {
         let loaded = self.loaded()?;
-        let texts = texts.iter().map(|text| format!("{}{text}", self.prefix)).collect();
-        let encoded = loaded.tokenizer.encode_batch(texts, true)?;
+        let encoded = loaded.tokenizer.encode_batch(texts.to_vec(), true)?;
         let tokens: Vec<&[u32]> = encoded.iter().map(tokenizers::Encoding::get_ids).collect();
         Ok(loaded.forward(&tokens, self.pooling)?)
     }

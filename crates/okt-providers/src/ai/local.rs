@@ -22,6 +22,10 @@ pub(super) const NO_CHAT: AiError = AiError::NotConfigured(
      model of providers.ai.models",
 );
 
+pub(super) const NO_RERANK: AiError = AiError::NotConfigured(
+    "an embedding model that runs inside okt ranks no texts; an operator can name a reranking model of providers.ai.models",
+);
+
 /// More than a model reads of any text, unless its words have hundreds of letters.
 const MOST_BYTES: usize = 16 * 1024;
 /// Tokens of a text that the built-in model reads.
@@ -60,6 +64,13 @@ impl Local {
         match &self.weights {
             Weights::Builtin => EMBEDDING_MODEL,
             Weights::Folder(folder) => folder.id(),
+        }
+    }
+
+    pub(super) fn query_prefix(&self) -> &str {
+        match &self.weights {
+            Weights::Builtin => "",
+            Weights::Folder(folder) => folder.query_prefix(),
         }
     }
 

@@ -24,7 +24,12 @@ impl Remote {
         let limit = size(model.max_in_flight).min(Semaphore::MAX_PERMITS);
         Self {
             settings: model.clone(),
-            endpoint: Endpoint::new(model.provider, ai, client),
+            endpoint: match &config.search.rerank {
+                rerank if rerank.model == model.id && rerank.url.is_some() => {
+                    Endpoint::of_reranker(rerank, client)
+                }
+                _ => Endpoint::new(model.provider, ai, client),
+            },
             places: (limit > 0).then(|| Semaphore::new(limit)),
             retry: config.providers.llm_retry.clone(),
             batch: size(ai.embed_batch_size).max(1),

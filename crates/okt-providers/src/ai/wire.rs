@@ -232,7 +232,7 @@ impl Endpoint {
         }
     }
 
-    fn read<'a, T: Deserialize<'a>>(&self, answer: &'a [u8]) -> Result<T, AiError> {
+    pub(super) fn read<'a, T: Deserialize<'a>>(&self, answer: &'a [u8]) -> Result<T, AiError> {
         if answer.trim_ascii_start().starts_with(b"<") {
             return Err(self.not_a_model("it is a web page"));
         }
@@ -246,7 +246,7 @@ impl Endpoint {
         })
     }
 
-    fn not_a_model(&self, what: impl Into<String>) -> AiError {
+    pub(super) fn not_a_model(&self, what: impl Into<String>) -> AiError {
         AiError::NotAModel { service: self.name(), what: what.into() }
     }
 
@@ -282,7 +282,7 @@ impl Endpoint {
 }
 
 /// No call has more; a server that says so has said nothing.
-const MOST_TOKENS: u64 = 100_000_000;
+pub(super) const MOST_TOKENS: u64 = 100_000_000;
 
 /// As the server counted, or as well as can be said.
 fn usage(said: &Value, asked: u64, answered: u64) -> Usage {

@@ -3,6 +3,7 @@
 mod builtin;
 mod embeddings;
 mod folder;
+mod rerank;
 mod server;
 
 use std::future::{Ready, ready};
@@ -31,6 +32,9 @@ fn model_with(server: &Scripted, change: impl FnOnce(&mut Config)) -> Model {
         provider: AiProvider::Cloud,
         input_cost_per_1m: 3.0,
         output_cost_per_1m: 15.0,
+        search_cost_per_1k: 0.0,
+        query_prefix: String::new(),
+        passage_prefix: String::new(),
         rate_limit_rpm: 60,
         max_in_flight: 0,
     }];

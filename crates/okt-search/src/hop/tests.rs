@@ -142,3 +142,10 @@ fn without_concepts_the_ranking_stays() {
     assert_eq!(units(&Hop::default().rank(&RANKED, graph)), [FILM, 10, 11, 12]);
     assert!(Hop::default().rank(&[], graph).is_empty());
 }
+
+#[test]
+fn a_name_that_stands_in_the_question_is_named() {
+    let names = [(1, "Ole Brandt"), (2, "Oslo"), (3, "Brandt Ole"), (4, "The Silent Harbour"), (5, "—")];
+    let found = named("Did Ole Brandt, of oslo, film the silent harbour?", &names);
+    assert_eq!(found, [1, 2, 4].into_iter().collect());
+}

@@ -1,7 +1,10 @@
--- Those that the source makes and that speak of all the concepts: found by their links, which are few, and then put in order.
+-- Those that the source makes, that speak of all the concepts and that are among the given ones: found by their links and numbers,
+-- which are few, and then put in order.
 WITH among AS (
     SELECT l.fact_no
-      FROM (SELECT unnest(ARRAY[s.fact_no, m.merged_into]) AS fact_no, 0 AS by
+      FROM (SELECT unnest($5::bigint[]) AS fact_no, -1::bigint AS by
+             UNION
+            SELECT unnest(ARRAY[s.fact_no, m.merged_into]), 0
               FROM okt_repository.fact_sources s
               JOIN okt_repository.facts m ON m.repository_id = $1 AND m.no = s.fact_no
              WHERE s.repository_id = $1 AND s.source_no = $8
@@ -22,7 +25,6 @@ SELECT f.id, f.no, f.text, f.content_hash, f.kind, f.status, f.model, f.promptse
    -- A duplicate is shown with its canonical fact.
    AND CASE WHEN $3::text IS NULL THEN f.status <> 'duplicate' ELSE f.status = $3 END
    AND ($4::text IS NULL OR f.kind = $4)
-   AND ($5::text IS NULL OR strpos(lower(f.text), $5) > 0)
    -- One of each group: its representative, or the oldest that is asked for where that is not.
    AND (NOT $12::boolean OR f.similar_to IS NULL
         OR NOT EXISTS (SELECT FROM okt_repository.facts o
@@ -30,7 +32,6 @@ SELECT f.id, f.no, f.text, f.content_hash, f.kind, f.status, f.model, f.promptse
                           AND (o.no = f.similar_to OR (o.similar_to = f.similar_to AND o.no < f.no))
                           AND o.no IN (SELECT fact_no FROM among)
                           AND ($3::text IS NULL OR o.status = $3)
-                          AND ($4::text IS NULL OR o.kind = $4)
-                          AND ($5::text IS NULL OR strpos(lower(o.text), $5) > 0)))
+                          AND ($4::text IS NULL OR o.kind = $4)))
  ORDER BY CASE WHEN $11::boolean THEN f.source_count ELSE 0 END DESC, f.no DESC
  LIMIT $6

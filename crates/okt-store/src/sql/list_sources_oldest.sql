@@ -7,7 +7,7 @@ SELECT id, url, doi, status, failure::text, job_id, kind, content_type, title, a
    AND id > coalesce($2::uuid, '00000000-0000-0000-0000-000000000000')
    AND ($3::text IS NULL OR status = $3)
    AND ($4::text IS NULL OR kind = $4)
-   AND ($5::text IS NULL OR strpos(lower(coalesce(title, '')), $5) > 0 OR strpos(lower(url), $5) > 0)
+   AND ($5::bigint[] IS NULL OR no = ANY ($5))
    AND ($6::date IS NULL OR published_at >= $6)
    AND ($7::date IS NULL OR published_at <= $7)
  ORDER BY id ASC

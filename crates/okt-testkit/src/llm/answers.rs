@@ -227,3 +227,10 @@ pub(super) fn vector(text: &str, dimensions: usize) -> Vec<f32> {
     }
     vector
 }
+
+/// How many words of a question a text has.
+pub(super) fn shared_words(question: &str, text: &str) -> f64 {
+    let text = text.to_lowercase();
+    let words = question.split_whitespace().filter(|word| text.contains(&word.to_lowercase()));
+    words.map(|_| 1.0).sum()
+}

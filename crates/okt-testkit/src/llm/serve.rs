@@ -54,6 +54,7 @@ async fn converse(mut stream: TcpStream, shared: Arc<Shared>) {
         let answer = match (parts.next(), parts.next()) {
             (Some("POST"), Some("/v1/chat/completions")) => ask(&stream, &shared, &request, chat).await,
             (Some("POST"), Some("/v1/embeddings")) => ask(&stream, &shared, &request, embed).await,
+            (Some("POST"), Some("/v1/rerank")) => ask(&stream, &shared, &request, rerank).await,
             (Some("GET"), Some("/v1/models")) => {
                 let models = json!({ "object": "list", "data": [{ "id": MODEL, "object": "model" }] });
                 Some(Answer::json(200, &models))
@@ -210,6 +211,30 @@ fn embed(body: &Value, behaviour: &Behaviour, fate: Fate, name: u64) -> (Answer,
     let body = json!({ "object": "list", "model": MODEL, "data": data, "usage": usage(tokens_in, 0) });
     let good = (fate == Fate::Good).then_some(Good { name, tokens_in, tokens_out: 0 });
     (Answer { good, ..Answer::json(200, &body) }, texts.join("\n"))
+}
+
+fn rerank(body: &Value, behaviour: &Behaviour, fate: Fate, name: u64) -> (Answer, String) {
+    let question = body["query"].as_str().unwrap_or_default();
+    let texts: Vec<&str> =
+        body["documents"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let result = |(index, text): (usize, &&str)| json!({ "index": index, "relevance_score": (behaviour.relevance)(question, text) });
+    let mut results: Vec<Value> = texts.iter().enumerate().map(result).collect();
+    match fate {
+        // Only the second text is ranked, and that twice.
+        Fate::Garbage => {
+            let score = |index: Value, score: Value| json!({ "index": index, "relevance_score": score });
+            let beyond = score(json!(texts.len()), json!(9));
+            results = vec![beyond, score(json!(-1), json!(9)), score(json!(0), Value::Null), json!("first")];
+            results.extend([score(json!(1), json!(0.5)), score(json!(1), json!(0.7))]);
+        }
+        Fate::Truncated => results.truncate(results.len() / 2),
+        _ => {}
+    }
+    let tokens_in = texts.iter().map(|text| tokens(text) + tokens(question)).sum::<u64>();
+    let body =
+        json!({ "id": "rerank", "model": MODEL, "results": results, "usage": { "total_tokens": tokens_in } });
+    let good = (fate == Fate::Good).then_some(Good { name, tokens_in, tokens_out: 0 });
+    (Answer { good, ..Answer::json(200, &body) }, format!("{question}\n{}", texts.join("\n")))
 }
 
 fn usage(tokens_in: u64, tokens_out: u64) -> Value {

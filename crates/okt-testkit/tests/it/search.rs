@@ -1,5 +1,12 @@
 //! Searching a repository: what is found by its words, by its meaning and over concepts, and what is not.
 
+mod filters;
+mod fuzz;
+mod pages;
+mod prefixes;
+mod rerank;
+mod upkeep;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -153,6 +160,7 @@ async fn pages_make_up_the_whole_and_what_is_deleted_is_not_found() {
     assert_eq!(app.delete(&format!("/sources/{}", ids[3])).await.status, 204);
     let left = search(&app, "honey", "&types=facts,passages,sources&limit=200").await;
     assert!(!sources(&left).contains(&ids[3]) && sources(&left).len() == 6, "{left:#}");
+    settled(&app, &[]).await;
     let words = "SELECT count(*) FROM okt_repository.search_units WHERE '3' = ANY (words)";
     assert_eq!(app.count(words).await, 0, "nor are its words kept");
 }

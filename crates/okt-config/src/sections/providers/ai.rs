@@ -58,6 +58,17 @@ pub struct Model {
     #[serde(default)]
     #[schemars(range(min = 0.0))]
     pub output_cost_per_1m: f64,
+    /// Price of a thousand searches, in US dollars, for a reranking model that is paid by the search.
+    #[serde(default)]
+    #[schemars(range(min = 0.0))]
+    pub search_cost_per_1k: f64,
+    /// What an embedding model wants before a question, such as `query: `.
+    #[serde(default)]
+    pub query_prefix: String,
+    /// What an embedding model wants before a text that is looked for, such as `passage: `. With another one the vectors are
+    /// others: run `okt reembed`.
+    #[serde(default)]
+    pub passage_prefix: String,
     /// Requests per minute; 0 for no limit.
     #[serde(default)]
     pub rate_limit_rpm: u32,
@@ -73,6 +84,11 @@ impl Model {
     /// Of so many tokens.
     pub fn price(&self, tokens_in: u64, tokens_out: u64) -> Money {
         Money::price(&[(tokens_in, self.input_cost_per_1m), (tokens_out, self.output_cost_per_1m)])
+    }
+
+    /// Of having texts ranked.
+    pub fn rerank_price(&self, tokens_in: u64, searches: u64) -> Money {
+        Money::price(&[(tokens_in, self.input_cost_per_1m), (searches, self.search_cost_per_1k * 1_000.0)])
     }
 }
 

@@ -15,7 +15,7 @@ use crate::secret::Secret;
 pub struct Embedding {
     /// `builtin-minilm-1`, the id of a model in `providers.ai.models`, or a name of your choice for the model in `path`; empty
     /// turns vectors off. Vectors are kept under this name: choose another, and run `okt reembed`, when the
-    /// files in `path` or the settings below change.
+    /// files in `path` or the settings below change. For another `passage_prefix` alone `okt reembed` is enough.
     pub model: String,
     /// Length of its vectors, 384 for `builtin-minilm-1`; must match the collections.
     #[schemars(range(min = 1, max = 65535))]
@@ -32,7 +32,9 @@ pub struct Embedding {
     /// How the model in `path` makes one vector of a text: `mean` of all tokens, or that of the first (`cls`). The model's
     /// description says which.
     pub pooling: Pooling,
-    /// What the model in `path` wants before each text, as in `passage: `.
+    /// What the model in `path` wants before a question, as in `query: `. A model of the catalogue has its own.
+    pub query_prefix: String,
+    /// What the model in `path` wants before a text that is looked for, as in `passage: `. A model of the catalogue has its own.
     pub passage_prefix: String,
     /// Tokens of a text that the model in `path` reads; the rest of the text is left out.
     #[schemars(range(min = 8, max = 8192))]

@@ -24,7 +24,7 @@ fn name(number: usize) -> String {
 
 #[tokio::test]
 async fn planted_twins_are_found_and_nothing_below_the_threshold_is_merged() {
-    let facts: usize = std::env::var("OKT_DEDUP_FACTS").map_or(1_500, |text| text.parse().unwrap());
+    let facts: usize = std::env::var("OKT_DEDUP_FACTS").map_or(800, |text| text.parse().unwrap());
     let planted = facts / 25;
     let mut fixture = PlantedFacts::open().await;
     let source = fixture.source().await;

@@ -23,7 +23,7 @@ pub(crate) struct PlantedFacts {
     worker: Option<TestWorker>,
     pub databases: Databases,
     pub database: TestDatabase,
-    pub config: Config,
+    pub config: Box<Config>,
     pub repository: RepositoryId,
     pub vectors: Vectors,
     pub space: Space,
@@ -48,7 +48,7 @@ impl PlantedFacts {
         let database = TestDatabase::migrated().await;
         let mut all = vec![("SVC__PROVIDERS__EMBEDDING__MODEL", EMBEDDING_MODEL)];
         all.extend_from_slice(settings);
-        let config = database.config(&all);
+        let config = Box::new(database.config(&all));
         let databases = Databases::open(&config, &[Purpose::Worker]).await.unwrap().remove(0);
         let tools = okt_testkit::jobs::tools(&config, &databases).await;
         okt_jobs::spaces::start(&databases, &tools).await.unwrap();

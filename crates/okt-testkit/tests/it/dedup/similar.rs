@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use http::Method;
-use okt_model::{DeduplicateFacts, FactFilter, FactStatus, SourceId};
+use okt_model::{DeduplicateFacts, FactFilter, FactStatus, SourceId, UnitKind};
+use okt_store::search_units::{self, NewUnit};
 use okt_store::{fact_groups, facts};
 use okt_testkit::facts::insert_source;
 use okt_testkit::jobs::TestWorker;
@@ -325,6 +326,15 @@ async fn a_group_is_one_line_with_its_size_and_sources() {
         let lines = texts(&format!("/facts?grouped=true&limit=1&sort={sort}")).await;
         assert_eq!(sorted(lines), sorted(vec![first.clone(), other.clone()]));
     }
+    let mut tx = fixture.databases.begin("default", fixture.repository).await.unwrap();
+    for (text, words) in
+        [(&first, ["oldton", "street"]), (&second, ["oldton", "bridg"]), (&third, ["oldton", "bridg"])]
+    {
+        let words = words.map(|word| (word.to_owned(), 1)).into_iter().collect();
+        let unit = NewUnit { kind: UnitKind::Fact, no: number(text).await.0, sentences: None, words };
+        search_units::put(&mut tx, fixture.repository, 1, &[unit], None).await.unwrap();
+    }
+    tx.commit().await.unwrap();
     // Where the representative is not asked for, the oldest that is represents the group.
     let spans = texts("/facts?grouped=true&limit=1&q=in%20oldton%20a%20bridge").await;
     assert_eq!(spans, std::slice::from_ref(&second));

@@ -97,7 +97,7 @@ pub(crate) fn paid_twice(stats: &Stats) -> Vec<u64> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_that_misbehaves_loses_nothing_and_is_not_paid_twice() {
-    let sources = number("OKT_FAULT_SOURCES", 40);
+    let sources = number("OKT_FAULT_SOURCES", 24);
     let settings = [
         ("SVC__TASK__QUEUES__SOURCE_DECOMPOSITION", "16"),
         ("SVC__PROVIDERS__LLM_RETRY__PER_CALL_TIMEOUT", "1s"),
@@ -123,7 +123,7 @@ async fn a_model_that_misbehaves_loses_nothing_and_is_not_paid_twice() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_that_misbehaves_and_workers_that_are_killed_lose_nothing() {
-    let (sources, kills) = (number("OKT_FAULT_SOURCES", 24), number("OKT_FAULT_KILLS", 4));
+    let (sources, kills) = (number("OKT_FAULT_SOURCES", 16), number("OKT_FAULT_KILLS", 3));
     let app = test_app_with(bad_day(12), "", &[]).await;
     let mut settings = app.process_settings();
     settings.push(("SVC__PROVIDERS__LLM_RETRY__PER_CALL_TIMEOUT", "1s"));

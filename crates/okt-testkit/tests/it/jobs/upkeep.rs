@@ -181,3 +181,14 @@ async fn the_audit_and_keys_are_cleaned_by_jobs_of_their_own() {
         worker.stop().await;
     }
 }
+
+/// One that has none would never run, and nobody would hear of it.
+#[tokio::test]
+async fn every_kind_of_job_has_a_queue() {
+    let database = okt_testkit::db::TestDatabase::migrated().await;
+    let config = database.config(&[]);
+    let kinds = okt_testkit::jobs::kinds(&config).await;
+    let without: Vec<&str> = kinds.names().filter(|kind| !config.task.queues.contains_key(*kind)).collect();
+    assert!(without.is_empty(), "{without:?}");
+    assert!(kinds.names().any(|kind| kind == "sweep_search"));
+}

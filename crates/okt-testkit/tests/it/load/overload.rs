@@ -9,7 +9,7 @@ use crate::load::{SERVER, closed_loop, open_loop, per_second};
 /// `OKT_OVERLOAD_SECONDS` makes it last as long as one likes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_times_the_load_is_refused_politely_and_the_rest_served_as_before() {
-    let seconds = std::env::var("OKT_OVERLOAD_SECONDS").map_or(15, |text| text.parse().unwrap());
+    let seconds = std::env::var("OKT_OVERLOAD_SECONDS").map_or(8, |text| text.parse().unwrap());
     let database = TestDatabase::migrated().await;
     let server = Process::serve(
         SERVER,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use okt_model::{RepositoryId, UnitKind};
-use okt_store::search_units::{self, NewUnit};
-use okt_store::{Connection, search_hits as hits, search_units as units};
+use okt_store::search_units::{self, NewUnit, Range};
+use okt_store::{Connection, search_filters as filters, search_hits as hits, search_units as units};
 
 use crate::repositories::isolation::Call;
 use crate::repositories::isolation_sources;
@@ -31,7 +31,14 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         Box::pin(async move { Ok(units::read_source(conn, repository, theirs.source).await?.is_some()) })
     }),
     ("search_units::list_of_source", |conn, repository, _| {
-        Box::pin(async move { Ok(!units::list_of_source(conn, repository, SOURCE).await?.is_empty()) })
+        Box::pin(
+            async move { Ok(!units::list_of_source(conn, repository, SOURCE, None, 10).await?.is_empty()) },
+        )
+    }),
+    ("search_units::list_unread", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(units::list_unread(conn, repository, 0, 1_000).await?.0.contains(&theirs.source))
+        })
     }),
     ("search_units::list_existing", |conn, repository, theirs| {
         Box::pin(async move {
@@ -55,7 +62,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("search_units::read", |conn, repository, _| {
         Box::pin(async move {
-            Ok(!units::read(conn, repository, UnitKind::Fact, &word(), None).await?.is_empty())
+            Ok(!units::read(conn, repository, UnitKind::Fact, &word(), Range::default()).await?.is_empty())
         })
     }),
     ("search_units::get", |conn, repository, theirs| {
@@ -65,11 +72,6 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("search_units::totals", |conn, repository, _| {
         Box::pin(async move { Ok(!units::totals(conn, repository).await?.statistics.is_empty()) })
-    }),
-    ("search_units::remove", |conn, repository, theirs| {
-        Box::pin(async move {
-            Ok(units::remove(conn, repository, &[(UnitKind::Fact, theirs.fact_no)]).await? > 0)
-        })
     }),
     ("search_units::give_up", |conn, repository, theirs| {
         Box::pin(async move {
@@ -82,8 +84,44 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(false)
         })
     }),
-    ("search_units::forget_source", |conn, repository, _| {
-        Box::pin(async move { Ok(units::forget_source(conn, repository, SOURCE).await? > 0) })
+    ("search_filters::list_members", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!filters::list_members(conn, repository, &[theirs.concepts.id]).await?.is_empty())
+        })
+    }),
+    ("search_filters::number_sources", |conn, repository, theirs| {
+        Box::pin(
+            async move { Ok(!filters::number_sources(conn, repository, &[theirs.source]).await?.is_empty()) },
+        )
+    }),
+    ("search_filters::list_of_concepts", |conn, repository, theirs| {
+        Box::pin(async move {
+            let all: Vec<i64> = (1..1_000).collect();
+            let found = filters::list_of_concepts(conn, repository, &all, 1_000).await?;
+            Ok(found.is_some_and(|facts| facts.contains(&theirs.fact_no)))
+        })
+    }),
+    ("search_filters::list_of_sources", |conn, repository, theirs| {
+        Box::pin(async move {
+            let all: Vec<i64> = (1..1_000).collect();
+            let found = filters::list_of_sources(conn, repository, &all, 1_000).await?;
+            Ok(found.is_some_and(|facts| facts.contains(&theirs.fact_no)))
+        })
+    }),
+    ("search_filters::list_sources", |conn, repository, theirs| {
+        Box::pin(
+            async move { Ok(!filters::list_sources(conn, repository, &[theirs.fact_no]).await?.is_empty()) },
+        )
+    }),
+    ("search_filters::list_concepts", |conn, repository, theirs| {
+        Box::pin(
+            async move { Ok(!filters::list_concepts(conn, repository, &[theirs.fact_no]).await?.is_empty()) },
+        )
+    }),
+    ("search_hits::name_concepts", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!hits::name_concepts(conn, repository, &[theirs.concepts.id]).await?.is_empty())
+        })
     }),
     ("search_hits::get_facts", |conn, repository, theirs| {
         Box::pin(async move { Ok(!hits::get_facts(conn, repository, &[theirs.fact_no]).await?.is_empty()) })

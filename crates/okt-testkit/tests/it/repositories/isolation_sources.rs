@@ -95,6 +95,13 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(found)
         })
     }),
+    ("sources::list_named", |conn, repository, _| {
+        Box::pin(async move {
+            let by_name = sources::list_named(conn, repository, Some(THEIRS), "nothing", 100).await?;
+            let by_part = sources::list_named(conn, repository, None, THEIRS, 100).await?;
+            Ok(!by_name.is_empty() || !by_part.is_empty())
+        })
+    }),
     ("sources::list_known", |conn, repository, _| {
         Box::pin(
             async move { Ok(!sources::list_known(conn, repository, &[THEIRS.to_owned()]).await?.is_empty()) },

@@ -164,7 +164,11 @@ async fn nothing_refers_to_what_was_deleted() {
 
     for source in sources_of_one {
         let mut tx = databases.begin("default", one).await.unwrap();
+        let no = search_units::read_source(&mut tx, one, source).await.unwrap().unwrap().no;
         assert!(sources::delete(&mut tx, one, source).await.unwrap());
+        // As the job does that deletion asks for.
+        let units = search_units::list_of_source(&mut tx, one, no, None, 1_000).await.unwrap();
+        search_units::give_up(&mut tx, one, no, &units).await.unwrap();
         tx.commit().await.unwrap();
         fold(&databases, one).await;
         assert_eq!(dangling(&mut watcher).await, [""; 0], "after a source was deleted");

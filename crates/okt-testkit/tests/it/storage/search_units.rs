@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use okt_model::{RepositoryId, UnitKind};
-use okt_store::search_units::{self, NewUnit};
+use okt_search::decode;
+use okt_store::search_units::{self, Listed, NewUnit, Range};
 use okt_store::{Databases, Purpose};
 use okt_testkit::db::TestDatabase;
 use okt_testkit::soak::Dice;
@@ -34,11 +35,20 @@ async fn lists_are_those_of_the_texts_after_random_steps() {
         let source = i64::try_from(1 + dice.below(3)).unwrap();
         if dice.below(4) == 0 {
             let gone: Vec<(UnitKind, i64)> = known.keys().copied().filter(|_| dice.below(5) == 0).collect();
-            let removed = search_units::remove(&mut tx, repository, &gone).await.unwrap();
+            let removed = search_units::give_up(&mut tx, repository, source, &gone).await.unwrap();
             assert_eq!(removed, u64::try_from(gone.len()).unwrap());
             known.retain(|unit, _| !gone.contains(unit));
         } else if dice.below(12) == 0 {
-            search_units::forget_source(&mut tx, repository, source).await.unwrap();
+            // In parts, as of a large one.
+            let mut after = None;
+            loop {
+                let gone = search_units::list_of_source(&mut tx, repository, source, after, 7).await.unwrap();
+                search_units::give_up(&mut tx, repository, source, &gone).await.unwrap();
+                after = gone.last().copied();
+                if after.is_none() {
+                    break;
+                }
+            }
             known.retain(|_, (owner, _)| *owner != source);
         } else {
             let units: BTreeMap<(UnitKind, i64), NewUnit> = (0..=dice.below(6))
@@ -71,23 +81,38 @@ async fn lists_are_those_of_the_texts_after_random_steps() {
         assert_eq!(statistics.words, u64::from(length));
         let words: Vec<String> = words.into_iter().collect();
         let counted = search_units::count(&mut tx, repository, kind, &words).await.unwrap();
-        let lists = search_units::read(&mut tx, repository, kind, &words, None).await.unwrap();
+        let lists = search_units::read(&mut tx, repository, kind, &words, Range::default()).await.unwrap();
         for word in &words {
             let expected: Vec<(i64, u32, u32)> = of_kind
                 .iter()
                 .filter_map(|((_, no), (_, words))| Some((*no, *words.get(word)?, words.values().sum())))
                 .collect();
+            // The last blocks come first.
             let listed: Vec<(i64, u32, u32)> = lists[word]
                 .iter()
-                .flatten()
+                .rev()
+                .flat_map(|list| decode(list.block, &list.entries).unwrap())
                 .map(|posting| (posting.unit, posting.count, posting.length))
                 .collect();
             assert_eq!(listed, expected, "{kind:?} {word}");
-            assert_eq!(counted[word], u64::try_from(expected.len()).unwrap());
+            let (documents, blocks) =
+                (u64::try_from(expected.len()).unwrap(), u64::try_from(lists[word].len()).unwrap());
+            assert_eq!(counted[word], Listed { documents, blocks });
+            let range = Range { each: Some(1), up_to: Some(lists[word][0].block), ..Range::default() };
+            let last = search_units::read(&mut tx, repository, kind, std::slice::from_ref(word), range)
+                .await
+                .unwrap();
+            assert_eq!(last[word], lists[word][..1]);
+            let blocks = [lists[word][lists[word].len() - 1].block];
+            let range = Range { blocks: Some(&blocks), ..Range::default() };
+            let first = search_units::read(&mut tx, repository, kind, std::slice::from_ref(word), range)
+                .await
+                .unwrap();
+            assert_eq!(first[word], lists[word][lists[word].len() - 1..]);
         }
     }
     let all: Vec<(UnitKind, i64)> = known.keys().copied().collect();
-    search_units::remove(&mut tx, repository, &all).await.unwrap();
+    search_units::give_up(&mut tx, repository, 1, &all).await.unwrap();
     tx.commit().await.unwrap();
     let left = "SELECT (SELECT count(*) FROM okt_repository.search_lists) + (SELECT count(*) FROM okt_repository.search_units)
                      + (SELECT sum(documents + words)::bigint FROM okt_repository.search_totals)";

@@ -1,0 +1,76 @@
+//! Has sources read that can't be found by their words as these are now: those that were there before there were lists of words,
+//! those that were read by other words (`okt_search::WORDS_VERSION`), and those whose job was given up.
+
+use std::collections::BTreeSet;
+
+use okt_model::{Error, IndexSource, JobId, Payload, Repository, Result};
+use okt_queue::{Finished, JobError, SystemContext};
+use okt_store::outbox::{self, When};
+use okt_store::{Databases, search_units};
+use serde::{Deserialize, Serialize};
+
+use crate::spaces::next;
+
+/// Sources looked at in one statement.
+const LOOKED_AT: i64 = 1_000;
+/// Asked for in one repository at a time; the next tick goes on.
+const MOST: usize = 5_000;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepSearch {}
+
+impl Payload for SweepSearch {
+    const KIND: &'static str = "sweep_search";
+    const INTERNAL: bool = true;
+
+    fn unique_key(&self) -> Option<String> {
+        Some(String::new())
+    }
+}
+
+pub(crate) async fn run(_: SweepSearch, ctx: SystemContext) -> Result<Finished, JobError> {
+    let (mut before, mut asked, mut away) = (None, 0, BTreeSet::new());
+    while let Some(repository) = next(ctx.databases(), &mut before).await? {
+        // One that is away is waited for once; the next tick comes for it again.
+        if away.contains(&repository.database) {
+            continue;
+        }
+        match look(ctx.databases(), &repository).await {
+            Ok(sources) => asked += sources,
+            // It was deleted meanwhile, or is on its way to another database.
+            Err(Error::NotFound(_) | Error::Moving) => {}
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(
+                    repository.id = %repository.id, database = repository.database, error,
+                    "failed to look for sources that can't be found by their words; will retry at the next run"
+                );
+                away.insert(repository.database);
+            }
+        }
+    }
+    Ok(ctx.finish(Some(serde_json::json!({ "sources": asked, "databases_away": away }))))
+}
+
+/// How many sources were asked to be read.
+async fn look(databases: &Databases, repository: &Repository) -> Result<usize> {
+    let (mut after, mut asked) = (0, 0);
+    while asked < MOST {
+        let mut tx = databases.begin_to_read(&repository.database, repository.id).await?;
+        let (unread, last) = search_units::list_unread(&mut tx, repository.id, after, LOOKED_AT).await?;
+        tx.commit().await?;
+        if !unread.is_empty() {
+            let mut tx = databases.begin(&repository.database, repository.id).await?;
+            for source in &unread {
+                let payload = IndexSource::of(*source);
+                outbox::push(&mut tx, repository.id, JobId::mint(), &payload, When::default()).await?;
+            }
+            tx.commit().await?;
+        }
+        asked += unread.len();
+        let Some(last) = last else { break };
+        after = last;
+    }
+    Ok(asked)
+}
