@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use okt_auth::permissions::{ConceptRead, ConceptUpdate};
 use okt_auth::{RepoAccess, RepoScope};
-use okt_extract::summaries::{Outlined, citations, only_citing, outline, outline_text};
+use okt_extract::summaries::{Outlined, citations, only_citing, only_showing, outline, outline_text};
 use okt_model::{
     Concept, ConceptId, ContentHash, Error, FactId, ImageId, JobId, Result, SourceId, SpaceKind, SummaryId,
     SynthesizeConcept, TextMethod,
@@ -209,10 +209,10 @@ impl App {
         let stale = concept_syntheses::is_stale(&mut tx, repository, name, found.checked_at).await?;
         tx.commit().await?;
         let texts: HashMap<FactId, String> = there.into_iter().map(|fact| (fact.id, fact.text)).collect();
-        let content = only_citing(&found.content, |fact| texts.contains_key(&fact));
+        let content = still_true(&found, &texts);
         let is_current = latest && !stale && found.facts.iter().all(|fact| texts.contains_key(fact));
         let diff = older.map(|older| {
-            let before = only_citing(&older.content, |fact| texts.contains_key(&fact));
+            let before = still_true(&older, &texts);
             DefinitionDiff::new((&older, &before), (&found, &content), &texts)
         });
         let facts = found.facts.iter().filter_map(|fact| Some((*fact, texts.get(fact)?.clone()))).collect();
@@ -309,6 +309,12 @@ impl App {
             _ => HashMap::new(),
         }
     }
+}
+
+/// What a version says of facts that are there, with the images that are.
+fn still_true(version: &Synthesis, texts: &HashMap<FactId, String>) -> String {
+    let content = only_citing(&version.content, |fact| texts.contains_key(&fact));
+    only_showing(&content, |image| version.images.iter().any(|(_, there)| *there == image))
 }
 
 fn cited(content: &str) -> Vec<FactId> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use okt_ai::{Asker, Billing, RepositoryBudget, SubjectBudget, Unanswered, waiting_for_budget};
 use okt_extract::summaries::{
-    Attempt, only_citing, picker_question, read_picked, read_synthesis, synthesis_question,
+    Attempt, only_citing, only_showing, picker_question, read_picked, read_synthesis, synthesis_question,
 };
 use okt_extract::{Misfit, Promptset, Question};
 use okt_model::{
@@ -45,10 +45,11 @@ pub(crate) async fn run(
         return ctx.begin().await?.commit(None).await;
     };
     let name = concept.name_key.as_str();
-    // Nothing is kept of facts that were deleted, in earlier versions either.
-    for (version, content, facts) in concept_syntheses::list_torn(&mut tx, ctx.repository(), name).await? {
-        let left = only_citing(&content, |fact| facts.contains(&fact));
-        concept_syntheses::mend(&mut tx, ctx.repository(), name, version, &left, &facts).await?;
+    // Nothing is kept of facts and images that were deleted, in earlier versions either.
+    for mut torn in concept_syntheses::list_torn(&mut tx, ctx.repository(), name).await? {
+        let content = only_citing(&torn.content, |fact| torn.facts.contains(&fact));
+        torn.content = only_showing(&content, |image| torn.images.iter().any(|(_, there)| *there == image));
+        concept_syntheses::mend(&mut tx, ctx.repository(), name, &torn).await?;
     }
     tx.commit().await?;
     let gathered = Gathered::read(&ctx, &tools, &concept).await?;

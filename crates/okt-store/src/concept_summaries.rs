@@ -374,8 +374,8 @@ pub async fn list(
     rows.collect()
 }
 
-/// The written slices of all concepts of a name, which is given as names are compared, with the facts that they cover: those
-/// whose text is about them.
+/// The slices of all concepts of a name, which is given as names are compared, with the facts that they cover. A text that is
+/// about to be written again is the one of before.
 #[tracing::instrument(level = "debug", name = "db.concept_summaries.list_named", skip_all)]
 pub async fn list_named(
     conn: &mut PgConnection,
@@ -388,7 +388,7 @@ pub async fn list_named(
              FROM okt_repository.concepts c
              JOIN okt_repository.contexts x ON x.repository_id = $1 AND x.no = c.context_no
              JOIN okt_repository.concept_summaries s
-               ON s.repository_id = $1 AND s.concept_no = c.no AND s.written = s.revision
+               ON s.repository_id = $1 AND s.concept_no = c.no AND s.written > 0
              JOIN okt_repository.summary_facts l
                ON l.repository_id = $1 AND l.concept_no = c.no AND l.slice_number = s.slice_number
              JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = l.fact_no

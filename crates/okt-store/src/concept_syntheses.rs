@@ -44,6 +44,7 @@ pub struct Synthesis {
     pub summaries: Vec<SummaryId>,
     pub concepts: Vec<ConceptId>,
     pub facts: Vec<FactId>,
+    /// Those that are there by now.
     pub images: Vec<(SourceId, ImageId)>,
     pub created_at: DateTime<Utc>,
     pub checked_at: DateTime<Utc>,
@@ -55,6 +56,15 @@ pub struct SynthesisVersion {
     pub version: i32,
     pub model: String,
     pub created_at: DateTime<Utc>,
+}
+
+/// A version that cites facts or shows images which are deleted, with those that are left.
+#[derive(Clone, Debug)]
+pub struct TornSynthesis {
+    pub version: i32,
+    pub content: String,
+    pub facts: Vec<FactId>,
+    pub images: Vec<(SourceId, ImageId)>,
 }
 
 /// An image that a covered fact rests on.
@@ -79,11 +89,16 @@ pub async fn find(
 ) -> Result<Option<Synthesis>> {
     let row = sqlx::query_as!(
         Row,
-        "SELECT version, canonical_name, content, model, promptset_hash, inputs, dropped, summaries, concepts, facts, images,
-                image_sources, created_at, checked_at
-           FROM okt_repository.concept_syntheses
-          WHERE repository_id = $1 AND name_key = $2 AND ($3::integer IS NULL OR version = $3)
-          ORDER BY version DESC LIMIT 1",
+        r#"SELECT s.version, s.canonical_name, s.content, s.model, s.promptset_hash, s.inputs, s.dropped, s.summaries,
+                  s.concepts, s.facts, n.images AS "images!", n.sources AS "image_sources!", s.created_at, s.checked_at
+             FROM okt_repository.concept_syntheses s
+            CROSS JOIN LATERAL (SELECT coalesce(array_agg(i.id ORDER BY w.at), '{}') AS images,
+                                       coalesce(array_agg(i.source_id ORDER BY w.at), '{}') AS sources
+                                  FROM unnest(s.image_sources, s.images) WITH ORDINALITY AS w (source, id, at)
+                                  JOIN okt_repository.source_images i
+                                    ON i.repository_id = $1 AND i.source_id = w.source AND i.id = w.id) AS n
+            WHERE s.repository_id = $1 AND s.name_key = $2 AND ($3::integer IS NULL OR s.version = $3)
+            ORDER BY s.version DESC LIMIT 1"#,
         repository.uuid(),
         name,
         version,
@@ -208,52 +223,62 @@ pub async fn note_unchanged(
     Ok(done.execute(conn).await?.rows_affected() == 1)
 }
 
-/// The versions of a name that cite facts which are deleted, each with its text and those of its facts that are left.
+/// The versions of a name that cite facts or show images which are deleted.
 #[tracing::instrument(level = "debug", name = "db.concept_syntheses.list_torn", skip_all)]
 pub async fn list_torn(
     conn: &mut PgConnection,
     repository: RepositoryId,
     name: &str,
-) -> Result<Vec<(i32, String, Vec<FactId>)>> {
+) -> Result<Vec<TornSynthesis>> {
     let rows = sqlx::query!(
-        r#"SELECT s.version, s.content, n.left AS "left!: Vec<Uuid>"
+        r#"SELECT s.version, s.content, n.facts AS "facts!: Vec<Uuid>", m.images AS "images!", m.sources AS "sources!"
              FROM okt_repository.concept_syntheses s
             CROSS JOIN LATERAL (SELECT ARRAY(SELECT f.id FROM unnest(s.facts) AS w (id)
                                                JOIN okt_repository.facts f ON f.repository_id = $1 AND f.id = w.id)
-                                       AS left) AS n
-            WHERE s.repository_id = $1 AND s.name_key = $2 AND cardinality(n.left) < cardinality(s.facts)"#,
+                                       AS facts) AS n
+            CROSS JOIN LATERAL (SELECT coalesce(array_agg(i.id ORDER BY w.at), '{}') AS images,
+                                       coalesce(array_agg(i.source_id ORDER BY w.at), '{}') AS sources
+                                  FROM unnest(s.image_sources, s.images) WITH ORDINALITY AS w (source, id, at)
+                                  JOIN okt_repository.source_images i
+                                    ON i.repository_id = $1 AND i.source_id = w.source AND i.id = w.id) AS m
+            WHERE s.repository_id = $1 AND s.name_key = $2
+              AND (cardinality(n.facts) < cardinality(s.facts) OR cardinality(m.images) < cardinality(s.images))"#,
         repository.uuid(),
         name,
     );
     let rows = rows.fetch_all(conn).await?;
     Ok(rows
         .into_iter()
-        .map(|row| (row.version, row.content, row.left.into_iter().map(FactId::from).collect()))
+        .map(|row| TornSynthesis {
+            version: row.version,
+            content: row.content,
+            facts: row.facts.into_iter().map(FactId::from).collect(),
+            images: pairs(row.sources, row.images),
+        })
         .collect())
 }
 
-/// Stores what is left of a version whose facts were partly deleted, and forgets the answer that it was made of.
+/// Stores what is left of a version, and forgets the answer that it was made of.
 #[tracing::instrument(level = "debug", name = "db.concept_syntheses.mend", skip_all)]
 pub async fn mend(
     conn: &mut PgConnection,
     repository: RepositoryId,
     name: &str,
-    version: i32,
-    content: &str,
-    facts: &[FactId],
+    left: &TornSynthesis,
 ) -> Result<()> {
-    let facts: Vec<Uuid> = facts.iter().map(|id| id.uuid()).collect();
     sqlx::query!(
         "WITH mended AS (
-             UPDATE okt_repository.concept_syntheses SET content = $4, facts = $5
+             UPDATE okt_repository.concept_syntheses SET content = $4, facts = $5, images = $6, image_sources = $7
               WHERE repository_id = $1 AND name_key = $2 AND version = $3
              RETURNING question)
          DELETE FROM okt_repository.model_answers a USING mended m WHERE a.repository_id = $1 AND a.key = m.question",
         repository.uuid(),
         name,
-        version,
-        content,
-        &facts,
+        left.version,
+        left.content,
+        &left.facts.iter().map(|id| id.uuid()).collect::<Vec<Uuid>>(),
+        &left.images.iter().map(|(_, id)| id.uuid()).collect::<Vec<Uuid>>(),
+        &left.images.iter().map(|(source, _)| source.uuid()).collect::<Vec<Uuid>>(),
     )
     .execute(conn)
     .await?;
@@ -385,6 +410,10 @@ async fn hold(conn: &mut PgConnection, repository: RepositoryId, key: &str) -> R
     Ok(())
 }
 
+fn pairs(sources: Vec<Uuid>, images: Vec<Uuid>) -> Vec<(SourceId, ImageId)> {
+    sources.into_iter().map(Into::into).zip(images.into_iter().map(Into::into)).collect()
+}
+
 struct Row {
     version: i32,
     canonical_name: String,
@@ -417,12 +446,7 @@ impl TryFrom<Row> for Synthesis {
             summaries: row.summaries.into_iter().map(Into::into).collect(),
             concepts: row.concepts.into_iter().map(Into::into).collect(),
             facts: row.facts.into_iter().map(Into::into).collect(),
-            images: row
-                .image_sources
-                .into_iter()
-                .map(Into::into)
-                .zip(row.images.into_iter().map(Into::into))
-                .collect(),
+            images: pairs(row.image_sources, row.images),
             created_at: row.created_at,
             checked_at: row.checked_at,
         })

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use okt_extract::summaries::{
-    Candidate, InContext, Known, Material, Offered, Related, RelatedSynthesis, citations,
+    Candidate, InContext, Known, Material, Offered, Related, RelatedSynthesis, citations, only_citing,
 };
 use okt_extract::{Phase, Promptset};
 use okt_model::{
@@ -41,7 +41,7 @@ impl Gathered {
         let (repository, settings) = (ctx.repository(), &tools.config().providers.synthesis);
         let mut tx = ctx.checkpoint().await?;
         let slices = concept_summaries::list_named(&mut tx, repository, &concept.name_key).await?;
-        let slices = strongest(slices);
+        let slices = strongest(holding(slices));
         let covered: BTreeMap<i64, &SliceFact> =
             slices.iter().flat_map(|slice| &slice.facts).map(|fact| (fact.no, fact)).collect();
         let numbers: Vec<i64> = covered.keys().copied().collect();
@@ -200,6 +200,15 @@ impl Parts<'_> {
             images: &self.images,
         }
     }
+}
+
+/// What their texts say of facts that they still have; without those that say nothing.
+fn holding(mut slices: Vec<NamedSlice>) -> Vec<NamedSlice> {
+    for slice in &mut slices {
+        slice.content = only_citing(&slice.content, |id| slice.facts.iter().any(|fact| fact.id == id));
+    }
+    slices.retain(|slice| !slice.content.is_empty());
+    slices
 }
 
 /// Those whose facts have the most sources, in the order in which they were.

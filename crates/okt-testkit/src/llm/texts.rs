@@ -55,11 +55,11 @@ pub(super) fn written(asked: &str, citing: Citing) -> String {
     json!({ "sentences": said }).to_string()
 }
 
-/// Invents, swaps and leaves out what sentences rest on, and says what no fact says.
+/// Invents, swaps, truncates and leaves out what sentences rest on, and says what no fact says.
 fn run_wild(said: &mut Vec<Value>, seed: u64) {
     let count = u64::try_from(said.len()).unwrap_or(1).max(1);
     for (at, sentence) in said.iter_mut().enumerate() {
-        let chance = seed.rotate_left(u32::try_from(at * 7 % 64).unwrap_or(0)) % 8;
+        let chance = seed.rotate_left(u32::try_from(at * 7 % 64).unwrap_or(0)) % 9;
         match chance {
             0 => sentence["facts"] = json!([count + 40]),
             1 => sentence["facts"] = json!([]),
@@ -67,8 +67,9 @@ fn run_wild(said: &mut Vec<Value>, seed: u64) {
             3 => sentence["text"] = json!("In 1789 the palace of Atlantis was sold to Poseidon."),
             4 => {
                 sentence["text"] =
-                    json!("See [this](<fact:00000000-0000-7000-8000-000000000000>) and <b>that</b>.")
+                    json!("See [this](<fact:00000000-0000-7000-8000-000000000000>) and <b>that</b>.");
             }
+            6 => sentence["text"] = json!("It gave [honey](<fact:00000000-0000-70"),
             5 => sentence["facts"] = json!([-1, 0, count]),
             _ => {}
         }

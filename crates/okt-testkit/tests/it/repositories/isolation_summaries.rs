@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use okt_model::{ContentHash, FactId, JobId, RepositoryId};
 use okt_store::concept_summaries::{self as slices, SliceChanges, SliceState, SliceText};
-use okt_store::concept_syntheses::{self as syntheses, NewSynthesis};
+use okt_store::concept_syntheses::{self as syntheses, NewSynthesis, TornSynthesis};
 use okt_store::summary_states::{self as states, HeldConcept};
 use okt_store::{Connection, concepts, fact_contradictions};
 
@@ -203,7 +203,13 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("concept_syntheses::mend", |conn, repository, _| {
         Box::pin(async move {
-            syntheses::mend(conn, repository, NAME, 1, "mine", &[]).await?;
+            let left = TornSynthesis {
+                version: 1,
+                content: "mine".to_owned(),
+                facts: Vec::new(),
+                images: Vec::new(),
+            };
+            syntheses::mend(conn, repository, NAME, &left).await?;
             Ok(false)
         })
     }),

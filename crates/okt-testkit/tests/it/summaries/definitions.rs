@@ -1,10 +1,11 @@
 //! Definitions: one text for a name, its versions, and both sides of what contradicts itself.
 
-use okt_model::Difference;
+use okt_model::{Difference, SourceId};
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_testkit::app::TestApp;
 use okt_testkit::llm::{Behaviour, Citing};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{app, calls, check, cited, deeds, fact_id, link, say, settle, settled};
 
@@ -134,4 +135,82 @@ async fn a_text_with_one_side_of_a_contradiction_is_refused_and_the_last_one_sta
     assert_eq!(after["synthesis"]["version"], 2, "{after:#}");
     assert_eq!(cited(after["content"].as_str().unwrap()).len(), 4);
     check(&app).await;
+}
+
+/// Makes these facts ones that were read from images of a source; returns the images.
+async fn illustrate(app: &TestApp, source: SourceId, texts: &[String]) -> Vec<Uuid> {
+    let mut images = Vec::new();
+    for text in texts {
+        let image = Uuid::now_v7();
+        let drawn = "WITH fact AS (
+                 UPDATE okt_repository.facts SET kind = 'image' WHERE repository_id = $1 AND text = $4 RETURNING no),
+             image AS (
+                 INSERT INTO okt_repository.source_images
+                        (repository_id, source_id, id, kind, position, alt_text, content_type, sha256, size)
+                 VALUES ($1, $2, $3, 'inline', 0, 'A photograph of ' || $4, 'image/png', sha256('image'), 5))
+             UPDATE okt_repository.fact_sources l SET image_id = $3
+               FROM fact, okt_repository.sources s
+              WHERE l.repository_id = $1 AND l.fact_no = fact.no AND s.repository_id = $1 AND s.id = $2 AND l.source_no = s.no";
+        let done = sqlx::query(drawn)
+            .bind(app.repository.uuid())
+            .bind(source.uuid())
+            .bind(image)
+            .bind(text)
+            .execute(&mut app.connect().await)
+            .await
+            .unwrap();
+        assert_eq!(done.rows_affected(), 1);
+        images.push(image);
+    }
+    images
+}
+
+#[tokio::test]
+async fn a_definition_shows_images_of_its_facts_and_knows_what_is_related() {
+    let settings =
+        [("SVC__PROVIDERS__SYNTHESIS__MAX_IMAGES", "1"), ("SVC__CONCEPTS__MIN_SHARED_FACT_COUNT", "2")];
+    let mut app = app(Behaviour { keep: true, ..Behaviour::default() }, &settings).await;
+    app.work().await;
+    let texts = deeds("A", 1, 4);
+    say(&app, &texts).await;
+    let source = say(&app, &texts[..2]).await;
+    let images = illustrate(&app, source, &texts[..2]).await;
+    let concept = link(&app, "Hive A", "Place", &texts).await;
+    settle(&app).await;
+    check(&app).await;
+    let seen = definition(&app, concept, "").await;
+    let shown = &seen["synthesis"]["images"];
+    assert_eq!(
+        shown,
+        &json!([{"image_id": images[0].to_string(), "source_id": source.to_string()}]),
+        "{seen:#}"
+    );
+    let content = seen["content"].as_str().unwrap();
+    assert!(
+        content.contains(&format!("](<image:{}>)", images[0])) && !content.contains(&images[1].to_string())
+    );
+    assert_eq!(calls(&app, "image_picking").await, 1, "one of two");
+
+    // Another concept shares three facts, and is told what is known of this one.
+    link(&app, "Garden", "Place", &texts[..3]).await;
+    settle(&app).await;
+    check(&app).await;
+    let asked = app.models.stats().asked;
+    let garden = asked.iter().find(|asked| asked.contains("Concept: Garden\nIn the context Place:"));
+    let garden = garden.unwrap_or_else(|| panic!("{asked:#?}"));
+    assert!(garden.contains("Related concepts: Hive A (Place; 3 shared facts)\n"), "{garden}");
+    assert!(garden.contains(&format!("About Hive A, not to be cited: {}", texts[0])), "{garden}");
+
+    // The images go with their source, though another one states the same.
+    assert_eq!(app.delete(&format!("/sources/{source}")).await.status, 204);
+    let left = definition(&app, concept, "").await;
+    assert_eq!(left["synthesis"]["images"], json!([]), "{left:#}");
+    assert!(!left["content"].as_str().unwrap().contains("photograph"), "{left:#}");
+    assert_eq!(cited(left["content"].as_str().unwrap()).len(), 4);
+    let job = app.post(&format!("/concepts/{concept}/resynthesize"), &Value::Null).await.json();
+    let ended = app.ended(job["job_id"].as_str().unwrap()).await;
+    assert_eq!((&ended["state"], &ended["output"]["version"]), (&json!("completed"), &json!(2)), "{ended:#}");
+    let kept = "SELECT count(*) FROM okt_repository.concept_syntheses
+                 WHERE name_key = 'hive a' AND (content LIKE '%photograph%' OR cardinality(images) > 0)";
+    assert_eq!(app.count(kept).await, 0, "nor in an earlier version");
 }

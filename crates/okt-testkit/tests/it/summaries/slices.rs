@@ -3,18 +3,23 @@
 //!
 //! The short form. `OKT_SUMMARY_KILLS=30 cargo nextest run --workspace -E 'test(summaries::slices)'` is the long one.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use okt_model::{FactId, JobId, MergedBy};
+use okt_model::{FactId, JobId, MergedBy, SourceId};
+use okt_store::concept_relations;
 use okt_store::fact_merges::{self, Merge};
 use okt_store::outbox::When;
+use okt_store::summary_states::{self, HeldConcept};
 use okt_testkit::app::TestApp;
 use okt_testkit::jobs::{self, program};
-use okt_testkit::llm::{Behaviour, Latency};
+use okt_testkit::llm::{Behaviour, Faults, Latency};
 use okt_testkit::process::Process;
-use serde_json::json;
+use okt_testkit::wait::eventually;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
-use super::{app, check, deeds, fact_id, link, say, settle, stored};
+use super::{Stored, app, check, cited, deeds, fact_id, link, say, settle, settled, stored};
 use crate::facts::faults::{number, paid_twice};
 
 /// Merges the second of two facts into the first.
@@ -38,9 +43,57 @@ async fn merge(app: &TestApp, one: FactId, other: FactId) {
     }
 }
 
+/// What grows with each step of writing: concepts are held, their slices get facts, models answer, texts are stored, names are
+/// defined.
+const STEPS: [&str; 5] = [
+    "SELECT coalesce(max(extract(epoch FROM locked_at) * 1000), 0)::bigint FROM okt_repository.summary_states",
+    "SELECT coalesce(sum(revision), 0)::bigint FROM okt_repository.concept_summaries",
+    "SELECT count(*) FROM okt_repository.model_answers",
+    "SELECT coalesce(sum(written), 0)::bigint FROM okt_repository.concept_summaries",
+    "SELECT coalesce(sum(version), 0)::bigint FROM okt_repository.concept_syntheses",
+];
+
+/// Closed slices that were written at some moment: each is as it was, or has lost a fact.
+fn check_closed(
+    before: &BTreeMap<(i64, i32), Stored>,
+    now: &BTreeMap<(i64, i32), Stored>,
+    gone: &BTreeSet<Uuid>,
+) {
+    for (place, slice) in before.iter().filter(|(_, slice)| !slice.is_open && slice.current) {
+        let lost = slice.facts.iter().any(|fact| gone.contains(fact));
+        match now.get(place) {
+            Some(now) if lost => assert!(now.facts.is_subset(&slice.facts), "{place:?}: {slice:#?} {now:#?}"),
+            None => assert!(slice.facts.is_subset(gone), "{place:?}: {slice:#?}"),
+            Some(now) => assert_eq!(now, slice, "{place:?}"),
+        }
+    }
+}
+
+/// Merges, rejects and deletes some of these facts, which belong to the hives in their order; returns those that are gone.
+async fn disturb(app: &TestApp, hives: &[Vec<String>], source: SourceId) -> BTreeSet<Uuid> {
+    let (one, other) = (fact_id(app, &hives[0][0]).await, fact_id(app, &hives[0][1]).await);
+    let rejected = fact_id(app, &hives[1][2]).await;
+    let of_source: Vec<Uuid> = sqlx::query_scalar(
+        "SELECT f.id FROM okt_repository.sources s
+           JOIN okt_repository.fact_sources l ON l.repository_id = s.repository_id AND l.source_no = s.no
+           JOIN okt_repository.facts f ON f.repository_id = s.repository_id AND f.no = l.fact_no
+          WHERE s.id = $1",
+    )
+    .bind(source.uuid())
+    .fetch_all(&mut app.connect().await)
+    .await
+    .unwrap();
+    let merged = merge(app, one, other);
+    let (reject, delete) = (format!("/facts/{rejected}"), format!("/sources/{source}"));
+    let status = json!({"status": "rejected"});
+    let ((), answer, deleted) = tokio::join!(merged, app.put(&reject, &status), app.delete(&delete));
+    assert!(answer.status.is_success() && deleted.status == 204, "{answer:?} {deleted:?}");
+    of_source.into_iter().chain([one.uuid(), other.uuid(), rejected.uuid()]).collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_dies_no_fact_is_lost_or_covered_twice() {
-    let kills = number("OKT_SUMMARY_KILLS", 4);
+    let kills = number("OKT_SUMMARY_KILLS", STEPS.len());
     let slow = Latency::LogNormal { median_ms: 40.0, sigma: 0.5 };
     let app = app(Behaviour { latency: slow, ..Behaviour::default() }, &[]).await;
     let mut settings = app.process_settings();
@@ -52,7 +105,8 @@ async fn whoever_dies_no_fact_is_lost_or_covered_twice() {
         ("SVC__TASK__REFRESH_CONCEPT_RELATIONS_INTERVAL", "1s"),
     ]);
     let hives = ["A", "B", "C", "D", "E"];
-    let (mut killed, mut sources) = (Vec::new(), Vec::new());
+    let (mut killed, mut sources, mut gone) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let mut seen = Vec::new();
     for round in 0..kills {
         let mut all = Vec::new();
         for hive in hives {
@@ -61,22 +115,22 @@ async fn whoever_dies_no_fact_is_lost_or_covered_twice() {
             link(&app, &format!("Hive {hive}"), "Place", &texts).await;
             all.push(texts);
         }
+        let source = sources.swap_remove(sources.len() / 2);
+        let step = STEPS[round % STEPS.len()];
+        let before = app.count(step).await;
         let databases = app.service.api.app.databases();
         jobs::push(databases, app.repository, &okt_model::RefreshConceptRelations {}, When::default()).await;
         let workers: Vec<Process> =
             (0..2).map(|_| Process::serve_as(program(), &["--role", "worker"], &settings)).collect();
-        // Meanwhile facts are merged, rejected and deleted.
-        tokio::time::sleep(Duration::from_millis(900 + 170 * (round as u64 % 5))).await;
-        let (one, other) = (fact_id(&app, &all[0][0]).await, fact_id(&app, &all[0][1]).await);
-        merge(&app, one, other).await;
-        let rejected = fact_id(&app, &all[1][2]).await;
-        let answer = app.put(&format!("/facts/{rejected}"), &json!({"status": "rejected"})).await;
-        assert!(answer.status.is_success(), "{answer:?}");
-        let source = sources.swap_remove(sources.len() / 2);
-        assert_eq!(app.delete(&format!("/sources/{source}")).await.status, 204);
-        tokio::time::sleep(Duration::from_millis(90 * (round as u64 % 4))).await;
+        let taken = eventually(Duration::from_secs(20), step, async || {
+            let now = app.count(step).await;
+            if now > before { Ok(()) } else { Err(now) }
+        });
+        let (lost, ()) = tokio::join!(disturb(&app, &all, source), taken);
+        gone.extend(lost);
         killed.push(app.models.elapsed_ms());
         drop(workers);
+        seen.push(stored(&mut app.connect().await).await);
     }
     let worker = Process::serve_as(program(), &["--role", "worker"], &settings);
     // Locks of the dead are believed for two seconds.
@@ -85,16 +139,25 @@ async fn whoever_dies_no_fact_is_lost_or_covered_twice() {
     settle(&app).await;
     drop(worker);
     check(&app).await;
+    let now = stored(&mut app.connect().await).await;
+    let closed: usize =
+        seen.iter().map(|seen| seen.values().filter(|slice| !slice.is_open && slice.current).count()).sum();
+    assert!(closed > 0, "some were written before somebody died");
+    for before in &seen {
+        check_closed(before, &now, &gone);
+    }
     let stats = app.models.await_stats(|stats| stats.in_flight == 0).await;
     let twice = paid_twice(&stats);
-    println!("{} good answers after {kills} kills, once more: {twice:?}", stats.good_answers());
+    println!(
+        "{} good answers after {kills} kills, {closed} closed slices seen, once more: {twice:?}",
+        stats.good_answers()
+    );
     for moment in &twice {
         let near = killed.iter().any(|kill| (kill.saturating_sub(400)..=kill + 100).contains(moment));
         assert!(near, "an answer of {moment} ms was paid for again, and nobody died then: {killed:?}");
     }
 }
 
-/// Two workers at the same moment, and a third that takes over what one of them has left.
 #[tokio::test]
 async fn a_closed_slice_changes_only_when_it_loses_a_fact() {
     let mut app = app(Behaviour::default(), &[]).await;
@@ -121,4 +184,101 @@ async fn a_closed_slice_changes_only_when_it_loses_a_fact() {
             assert_eq!(after.get(place), Some(slice));
         }
     }
+}
+
+/// Two jobs share the concepts that wait, and whoever has held one for too long has lost it. What changes meanwhile is not
+/// missed.
+#[tokio::test]
+async fn a_concept_has_one_writer() {
+    const HOUR: Duration = Duration::from_hours(1);
+    let app = app(Behaviour::default(), &[]).await;
+    for hive in ["A", "B", "C", "D"] {
+        let texts = deeds(hive, 1, 2);
+        say(&app, &texts).await;
+        link(&app, &format!("Hive {hive}"), "Place", &texts).await;
+    }
+    let (databases, repository) = (app.service.api.app.databases(), app.repository);
+    let begin = async || databases.begin("default", repository).await.unwrap();
+    let (one, other, heir) = (JobId::mint(), JobId::mint(), JobId::mint());
+    let mut tx = begin().await;
+    concept_relations::recompute(&mut tx, repository).await.unwrap();
+    assert_eq!(summary_states::take_in(&mut tx, repository, 2).await.unwrap(), 4);
+    tx.commit().await.unwrap();
+
+    // At the same moment: neither has committed.
+    let (mut first, mut second) = (begin().await, begin().await);
+    let ours = summary_states::claim(&mut first, repository, one, HOUR, 3).await.unwrap();
+    let theirs = summary_states::claim(&mut second, repository, other, HOUR, 9).await.unwrap();
+    assert_eq!((ours.len(), theirs.len()), (3, 1));
+    assert!(ours.iter().all(|held| held.no != theirs[0].no), "{ours:?} {theirs:?}");
+    first.commit().await.unwrap();
+    second.commit().await.unwrap();
+    let mut tx = begin().await;
+    assert_eq!(summary_states::claim(&mut tx, repository, heir, HOUR, 9).await.unwrap(), []);
+    assert_eq!(
+        summary_states::claim(&mut tx, repository, one, HOUR, 9).await.unwrap(),
+        ours,
+        "its own again"
+    );
+
+    // Too long.
+    let taken = summary_states::claim(&mut tx, repository, heir, Duration::ZERO, 2).await.unwrap();
+    assert_eq!(taken, ours[..2]);
+    assert!(!summary_states::hold(&mut tx, repository, one, ours[0].no).await.unwrap());
+    assert!(!summary_states::finish(&mut tx, repository, one, ours[0]).await.unwrap());
+    assert!(summary_states::hold(&mut tx, repository, one, ours[2].no).await.unwrap());
+
+    // Facts change while it writes: the concept waits again.
+    summary_states::mark_all(&mut tx, repository).await.unwrap();
+    assert!(summary_states::finish(&mut tx, repository, one, ours[2]).await.unwrap());
+    let again = summary_states::claim(&mut tx, repository, other, HOUR, 9).await.unwrap();
+    let changed = HeldConcept { changed: ours[2].changed + 1, ..ours[2] };
+    assert!(again.contains(&changed), "{again:?}");
+    assert!(summary_states::finish(&mut tx, repository, other, changed).await.unwrap());
+    assert_eq!(summary_states::claim(&mut tx, repository, one, HOUR, 9).await.unwrap(), []);
+    tx.commit().await.unwrap();
+}
+
+/// A model that answers nothing of use leaves what was written before, and it is said why.
+#[tokio::test]
+async fn what_is_not_answered_keeps_its_last_text() {
+    let mut app = app(Behaviour::default(), &[]).await;
+    app.work().await;
+    let texts = deeds("A", 1, 3);
+    say(&app, &texts).await;
+    let concept = link(&app, "Hive A", "Place", &texts[..2]).await;
+    settle(&app).await;
+    let seen = async || {
+        let slices = app.read(&format!("/concepts/{concept}/summaries")).await;
+        let definition = app.read(&format!("/concepts/{concept}/definition")).await;
+        (slices["data"][0].clone(), definition)
+    };
+    let (slice, definition) = seen().await;
+
+    let garbage = Faults { garbage: 1.0, ..Faults::default() };
+    app.models.behave(Behaviour { faults: garbage, ..Behaviour::default() });
+    link(&app, "Hive A", "Place", &texts[2..]).await;
+    settle(&app).await;
+    let (kept, still) = seen().await;
+    assert_eq!((&kept["content"], &kept["is_current"]), (&slice["content"], &json!(false)), "{kept:#}");
+    assert!(kept["failure"].is_string() && kept["fact_ids"].as_array().unwrap().len() == 3, "{kept:#}");
+    assert_eq!(still["content"], definition["content"]);
+    assert_eq!(
+        (&still["synthesis"]["version"], &still["synthesis"]["is_current"]),
+        (&json!(1), &json!(false)),
+        "{still:#}"
+    );
+
+    // The model is itself again, and somebody has the job run again.
+    app.models.behave(Behaviour::default());
+    let failed = app.read("/jobs?kind=summarize_concepts&state=discarded").await;
+    let job = failed["data"][0]["id"].as_str().unwrap_or_else(|| panic!("{failed:#}"));
+    let retried = app.post(&format!("/jobs/{job}/retry"), &Value::Null).await;
+    assert!(retried.status.is_success(), "{retried:?}");
+    settled(&app).await;
+    check(&app).await;
+    let (written, anew) = seen().await;
+    assert_eq!((&written["failure"], &written["is_current"]), (&Value::Null, &json!(true)), "{written:#}");
+    assert_eq!(anew["synthesis"]["version"], 2, "{anew:#}");
+    assert_eq!(cited(anew["content"].as_str().unwrap()).len(), 3);
 }
