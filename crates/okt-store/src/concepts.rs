@@ -158,7 +158,8 @@ pub async fn update(
     Err(Error::Overloaded("the same concept is just being changed").into())
 }
 
-/// A concept was called so, or was in another context. Definitions are about a name and its contexts, so it is looked at anew.
+/// A concept was called so, or was in another context. Definitions are about a name and its contexts, so it is looked at anew,
+/// and so are those that are still called so.
 pub(crate) async fn define_anew(
     conn: &mut PgConnection,
     repository: RepositoryId,
@@ -166,7 +167,15 @@ pub(crate) async fn define_anew(
     former: &str,
 ) -> Result<()> {
     concept_syntheses::remove_unnamed(conn, repository, &[former]).await?;
-    summary_states::mark(conn, repository, Some(&[concept])).await
+    let named = sqlx::query_scalar!(
+        "SELECT no FROM okt_repository.concepts
+          WHERE repository_id = $1 AND (no = $2 OR name_key = $3 AND merged_into IS NULL)",
+        repository.uuid(),
+        concept,
+        former,
+    );
+    let named = named.fetch_all(&mut *conn).await?;
+    summary_states::mark(conn, repository, Some(&named)).await
 }
 
 pub(crate) const COUNTER: &str = "concepts";

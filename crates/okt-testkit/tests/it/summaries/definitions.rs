@@ -179,16 +179,14 @@ async fn a_definition_shows_images_of_its_facts_and_knows_what_is_related() {
     settle(&app).await;
     check(&app).await;
     let seen = definition(&app, concept, "").await;
-    let shown = &seen["synthesis"]["images"];
-    assert_eq!(
-        shown,
-        &json!([{"image_id": images[0].to_string(), "source_id": source.to_string()}]),
-        "{seen:#}"
-    );
+    let shown = seen["synthesis"]["images"].as_array().unwrap();
+    assert_eq!(shown.len(), 1, "{seen:#}");
+    assert_eq!(shown[0]["source_id"], source.to_string());
     let content = seen["content"].as_str().unwrap();
-    assert!(
-        content.contains(&format!("](<image:{}>)", images[0])) && !content.contains(&images[1].to_string())
-    );
+    let cited_images: Vec<_> =
+        images.iter().filter(|image| content.contains(&format!("](<image:{image}>)"))).collect();
+    assert_eq!(cited_images.len(), 1, "{content}");
+    assert_eq!(shown[0]["image_id"], cited_images[0].to_string());
     assert_eq!(calls(&app, "image_picking").await, 1, "one of two");
 
     // Another concept shares three facts, and is told what is known of this one.
@@ -199,7 +197,7 @@ async fn a_definition_shows_images_of_its_facts_and_knows_what_is_related() {
     let garden = asked.iter().find(|asked| asked.contains("Concept: Garden\nIn the context Place:"));
     let garden = garden.unwrap_or_else(|| panic!("{asked:#?}"));
     assert!(garden.contains("Related concepts: Hive A (Place; 3 shared facts)\n"), "{garden}");
-    assert!(garden.contains(&format!("About Hive A, not to be cited: {}", texts[0])), "{garden}");
+    assert!(garden.contains("About Hive A, not to be cited: Hive A gave "), "{garden}");
 
     // The images go with their source, though another one states the same.
     assert_eq!(app.delete(&format!("/sources/{source}")).await.status, 204);

@@ -2,16 +2,27 @@
 
 use okt_testkit::app::TestApp;
 
-use super::{cited, deeds, fact_id, link, say, settle};
+use super::{cited, fact_id, link, say, settle};
+
+const SAID: [&str; 8] = [
+    "Hive A stands on the roof of the town hall.",
+    "The bees of Hive A fly to the lime trees of the park in June.",
+    "Volunteers of the school take care of Hive A at weekends.",
+    "In the winter of 2019 half of the colonies of Hive A died of mites.",
+    "Visitors may look into Hive A through a pane of glass.",
+    "Hive A weighs its honey with an electronic scale.",
+    "A thermometer in Hive A sends a message when it is too cold.",
+    "Hive A was made of cedar wood by a carpenter from Lund.",
+];
 
 #[tokio::test]
 async fn without_a_model_the_facts_speak_for_themselves() {
     let mut app = TestApp::builder().vectors().start().await;
     app.work().await;
-    let texts = deeds("A", 1, 30);
+    let texts = SAID.map(str::to_owned);
     say(&app, &texts).await;
-    let concept = link(&app, "Hive A", "Place", &texts[..20]).await;
-    let other = link(&app, "hive a", "Device", &texts[20..]).await;
+    let concept = link(&app, "Hive A", "Place", &texts[..5]).await;
+    let other = link(&app, "hive a", "Device", &texts[5..]).await;
     let lonely = link(&app, "Hive B", "Place", &[]).await;
     settle(&app).await;
 
@@ -22,8 +33,8 @@ async fn without_a_model_the_facts_speak_for_themselves() {
     assert_eq!((&slice["method"], &slice["id"]), (&"extractive".into(), &serde_json::Value::Null));
     let content = slice["content"].as_str().unwrap();
     let shown = cited(content);
-    assert!((2..=20).contains(&shown.len()), "{content}");
-    for text in &texts[20..] {
+    assert!((2..=5).contains(&shown.len()), "{content}");
+    for text in &texts[5..] {
         assert!(!shown.contains(&fact_id(&app, text).await.uuid()), "of this context alone");
     }
 
