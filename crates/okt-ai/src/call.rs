@@ -128,7 +128,7 @@ impl Call {
             }
             self.reserved.store(true, Ordering::Relaxed);
         }
-        rate_limit::wait(&self.ai, &self.model).await
+        rate_limit::wait(&self.ai, &self.model, None).await
     }
 
     /// Reserves what the call may cost, from what may be spent on the subject and by the repository.

@@ -2,6 +2,7 @@
 //! cost is recorded after.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use okt_model::{
     BudgetOf, CallId, CallOutcome, Cost, EmbeddingSpace, Error, ModelCall, Money, Operation, Result, Waiting,
@@ -25,6 +26,8 @@ pub struct Embedder {
     dimensions: u32,
     /// What the model wants before each text.
     prefix: String,
+    /// Of whoever waits for it; a job has as much as the settings.
+    patience: Option<Duration>,
 }
 
 /// What became of the texts.
@@ -58,7 +61,14 @@ impl Embedder {
             model,
             dimensions: space.dimensions,
             prefix,
+            patience: None,
         })
+    }
+
+    /// Somebody waits for the answer, and only for so long.
+    #[must_use]
+    pub fn within(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
     }
 
     pub fn model(&self) -> &str {
@@ -98,7 +108,7 @@ impl Embedder {
 
     async fn embed_within(&self, texts: &[String], most: Money) -> Result<Vectors, Unanswered> {
         let call = CallId::mint();
-        let deadline = Instant::now() + BUDGET_PATIENCE;
+        let deadline = Instant::now() + self.patience.unwrap_or(BUDGET_PATIENCE).min(BUDGET_PATIENCE);
         while !most.is_zero()
             && let BudgetReservation::Exceeded { budget, spent, limit } =
                 self.reserve_in_repository(call, most).await?
@@ -113,7 +123,7 @@ impl Embedder {
             }
             sleep(BUDGET_POLL).await;
         }
-        let turn = || rate_limit::wait(&self.ai, &self.model);
+        let turn = || rate_limit::wait(&self.ai, &self.model, self.patience);
         let embedded = match self.model.embed(texts, turn).await {
             Ok(embedded) => embedded,
             Err(error) => {

@@ -1,6 +1,8 @@
 //! Has a reranking model of the catalogue say how well texts answer a question. Somebody waits for it, so it is asked once, and not
 //! at all where money would have to be waited for.
 
+use std::time::Duration;
+
 use okt_model::{BudgetOf, CallId, CallOutcome, Error, ModelCall, Money, Operation, Result};
 use okt_providers::ai::{AiError, Model, Reranked};
 use okt_store::ai_calls::{self, BudgetReservation};
@@ -20,6 +22,7 @@ pub struct Reranker {
     ai: Ai,
     billing: Billing,
     model: Model,
+    patience: Duration,
 }
 
 /// What became of the texts.
@@ -34,8 +37,9 @@ pub enum Scores {
 type Asker = oneshot::Sender<Result<Scores, Unanswered>>;
 
 impl Reranker {
-    pub fn new(ai: &Ai, billing: Billing, model: &str) -> Result<Self> {
-        Ok(Self { ai: ai.clone(), billing, model: ai.model(model)? })
+    /// Whoever asks waits for so long.
+    pub fn new(ai: &Ai, billing: Billing, model: &str, patience: Duration) -> Result<Self> {
+        Ok(Self { ai: ai.clone(), billing, model: ai.model(model)?, patience })
     }
 
     /// In a task of its own: a caller who leaves meanwhile has paid all the same, and it is recorded.
@@ -83,7 +87,7 @@ impl Reranker {
 
     /// Before the request: is it our turn, and is anybody still waiting?
     async fn turn(&self, asker: &Asker) -> Result<()> {
-        rate_limit::wait(&self.ai, &self.model).await?;
+        rate_limit::wait(&self.ai, &self.model, Some(self.patience)).await?;
         if asker.is_closed() {
             return Err(Error::Overloaded("the caller has stopped waiting for the answer"));
         }

@@ -35,9 +35,10 @@ pub async fn list(
 ) -> Result<Page<FactRow>, Problem> {
     let (filter, q, by_sources) = query.parsed()?;
     let after: Option<(i32, i64)> = page.after()?;
-    let rows =
+    let (rows, left) =
         api.app.list_facts(&repository.0, filter, q.as_deref(), by_sources, after, page.rows()).await?;
-    page.page(rows.into_iter().map(FactRow::from).collect(), |row| row.place)
+    let rows = rows.into_iter().map(FactRow::from).collect();
+    if left.is_some() { page.page_until(rows, left) } else { page.page(rows, |row| row.place) }
 }
 
 /// The facts of a source.

@@ -47,7 +47,8 @@ pub struct SimilarFact {
 }
 
 impl App {
-    /// From after a place on: the newest first, or those with the most sources.
+    /// From after a place on: the newest first, or those with the most sources. If what words find was not gone through to its end,
+    /// the place to go on after.
     pub async fn list_facts(
         &self,
         scope: &RepoScope<FactRead>,
@@ -56,7 +57,7 @@ impl App {
         by_sources: bool,
         after: Option<FactPlace>,
         limit: i64,
-    ) -> Result<Vec<Fact>> {
+    ) -> Result<(Vec<Fact>, Option<FactPlace>)> {
         let repository = scope.repository();
         let mut found: Vec<Fact> = Vec::new();
         // The newest come first, so what words find is looked at from where the page begins.
@@ -76,11 +77,11 @@ impl App {
             found.extend(more);
             let full = i64::try_from(found.len()).is_ok_and(|count| count >= limit);
             if full || by_sources || next.is_none() {
-                break;
+                return Ok((found, None));
             }
             before = next;
         }
-        Ok(found)
+        Ok((found, before.map(|no| (0, no))))
     }
 
     /// The facts of the group of similar facts that a fact is in, the oldest first, from after a number on. One that is alone is

@@ -93,11 +93,20 @@ pub struct SearchHit {
     /// Code points of the text that are like the question.
     pub highlights: Vec<(usize, usize)>,
     pub found_by: Vec<FoundThrough>,
-    /// The concept that led to it.
-    pub via: Option<ConceptId>,
+    /// What led to it.
+    pub via: Option<Via>,
     /// Of a fact all of them, but for those of many.
     pub sources: Vec<SourceId>,
     pub ranks: Ranks,
+}
+
+/// A name that two sources share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Via {
+    /// If it is the name of one that a fact of the first source speaks of.
+    pub concept: Option<ConceptId>,
+    /// Of the concept; otherwise in small letters.
+    pub name: String,
 }
 
 /// Where each channel placed it, from 1, and with what score.
@@ -129,7 +138,7 @@ struct Candidate {
     source: i64,
     score: f64,
     found_by: Vec<FoundThrough>,
-    via: Option<ConceptId>,
+    via: Option<Via>,
     ranks: Ranks,
 }
 

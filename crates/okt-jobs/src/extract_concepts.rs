@@ -16,10 +16,13 @@ use okt_model::{
     ConceptExtraction, ContentHash, Context, EmbedConcepts, Error, ExtractConcepts, JobId, NoFacts,
     RefreshConceptRelations, RepositoryId, Result, Source, SourceId, UnmappedContexts,
 };
+use okt_queue::ended::Ended;
 use okt_queue::{Finished, JobCommit, JobContext, JobError};
 use okt_store::concept_readings::{self, Readable, ReadingState};
 use okt_store::outbox::{self, When};
-use okt_store::{Connection, contexts, promptsets, repository_settings, source_extractions, sources};
+use okt_store::{
+    Connection, Databases, ai_calls, contexts, promptsets, repository_settings, source_extractions, sources,
+};
 
 use self::reading::Reading;
 use crate::Tools;
@@ -110,17 +113,71 @@ pub(crate) async fn run(
     conclude(&ctx, &tools, &work, findings).await
 }
 
-impl Work {
-    async fn read(ctx: &JobContext, tools: &Tools, source: SourceId) -> Result<Option<Self>, JobError> {
-        let mut conn = ctx.databases().acquire_system().await?;
-        let settings = repository_settings::find(&mut conn, ctx.repository()).await?.unwrap_or_default();
-        let used = promptsets::find_used(&mut conn, ctx.repository()).await?;
-        drop(conn);
+/// With what facts are read for concepts.
+struct Reader {
+    promptset: Promptset,
+    model: String,
+    promptset_hash: ContentHash,
+    /// The model and its instructions.
+    number: i64,
+}
+
+impl Reader {
+    async fn of(conn: &mut Connection, tools: &Tools, repository: RepositoryId) -> Result<Self> {
+        let used = promptsets::find_used(conn, repository).await?;
         let promptset = Promptset::of(used.as_ref()).map_err(Error::internal)?;
         let model = tools.config().providers.decomposition.concept_extraction.model.clone();
         let promptset_hash =
             if model == concepts::MODEL { concepts::promptset_hash() } else { promptset.registry_hash() };
-        let reader = concepts::reader(&model, promptset_hash);
+        let number = concepts::reader(&model, promptset_hash);
+        Ok(Self { promptset, model, promptset_hash, number })
+    }
+}
+
+/// A job that was stopped or died has told its source nothing: says why its facts were not read. False when there is nothing to
+/// say, because another one has read them, or has said so.
+pub(crate) async fn note_ended(
+    databases: &Databases,
+    tools: &Tools,
+    job: &Ended,
+    why: NoFacts,
+) -> Result<bool> {
+    let (repository, source) = (job.repository, SourceId::from(job.source));
+    let mut conn = databases.acquire_system().await?;
+    let Reader { model, promptset_hash, number: reader, .. } =
+        Reader::of(&mut conn, tools, repository).await?;
+    let cost = ai_calls::cost_of(&mut conn, repository, source.into()).await?;
+    drop(conn);
+    let mut tx = databases.begin(&job.database, repository).await?;
+    let seen = sources::find(&mut tx, repository, source).await?;
+    let Some(found) = seen.and_then(|source| source.extraction) else { return Ok(false) };
+    let facts = concept_readings::list(&mut tx, repository, source, reader).await?;
+    let unread = facts.iter().filter(|fact| fact.state != ReadingState::Settled).count();
+    if found.concepts.is_some_and(|before| before.failure.is_some() || unread == 0) {
+        return Ok(false);
+    }
+    let (facts, links) = concept_readings::count(&mut tx, repository, source, reader).await?;
+    let extraction = ConceptExtraction {
+        model,
+        promptset_hash: promptset_hash.to_string(),
+        facts: u32::try_from(facts).unwrap_or(u32::MAX),
+        links: u32::try_from(links).unwrap_or(u32::MAX),
+        skipped: BTreeMap::new(),
+        failed: u32::try_from(unread).unwrap_or(u32::MAX),
+        failure: Some(why),
+    };
+    let noted = source_extractions::note_concepts(&mut tx, repository, source, &extraction, cost).await?;
+    tx.commit().await?;
+    Ok(noted)
+}
+
+impl Work {
+    async fn read(ctx: &JobContext, tools: &Tools, source: SourceId) -> Result<Option<Self>, JobError> {
+        let mut conn = ctx.databases().acquire_system().await?;
+        let settings = repository_settings::find(&mut conn, ctx.repository()).await?.unwrap_or_default();
+        let reader = Reader::of(&mut conn, tools, ctx.repository()).await?;
+        drop(conn);
+        let Reader { promptset, model, promptset_hash, number: reader } = reader;
         let mut tx = ctx.checkpoint().await?;
         let Some(source) = sources::find(&mut tx, ctx.repository(), source).await? else { return Ok(None) };
         let facts = concept_readings::list(&mut tx, ctx.repository(), source.id, reader).await?;

@@ -9,7 +9,9 @@ use okt_model::{Error, IndexSource, UnitKind, Waiting};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_search::language_of;
 use okt_store::Tx;
-use okt_store::search_units::{self, Indexable, NewUnit};
+use okt_store::search_units::{self, Indexable, NAME, NewUnit, TITLE};
+
+use tokio::time::{Instant, sleep};
 
 use crate::Tools;
 
@@ -17,8 +19,9 @@ use crate::Tools;
 const BATCH: usize = 200;
 /// Texts that are looked at in one transaction when some may have to go.
 const PAGE: i64 = 500;
-/// Until somebody else has written the lists.
-const BUSY: Duration = Duration::from_millis(500);
+/// Until somebody else has written the lists, and for how long in a row: who begins anew reads the whole source again.
+const BUSY: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// About so many words make a passage.
 const PASSAGE: usize = 120;
 /// A source has no more passages than this; those of a long one are longer.
@@ -70,11 +73,17 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> 
 /// A transaction that holds the lists of the repository. Another process may: whoever waited in the database would give up after
 /// a while, so the job comes back.
 async fn held(ctx: &JobContext) -> Result<Tx, JobError> {
-    let mut tx = ctx.checkpoint().await?;
-    if search_units::try_hold(&mut tx, ctx.repository()).await? {
-        Ok(tx)
-    } else {
-        Err(JobError::Waits { why: Waiting::Dependency, delay: BUSY })
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut tx = ctx.checkpoint().await?;
+        if search_units::try_hold(&mut tx, ctx.repository()).await? {
+            return Ok(tx);
+        }
+        drop(tx);
+        if Instant::now() >= deadline {
+            return Err(JobError::Waits { why: Waiting::Dependency, delay: BUSY });
+        }
+        sleep(BUSY).await;
     }
 }
 
@@ -101,6 +110,7 @@ fn units(source: &Indexable) -> Vec<NewUnit> {
     }
     let mut whole = with_title(UnitKind::Source, source.no, None, &source.text);
     add(&mut whole.words, counted(source.author.as_deref().unwrap_or_default(), language));
+    whole.words.extend(named(source, language));
     units.push(whole);
     units
 }
@@ -111,6 +121,15 @@ fn counted(text: &str, language: Option<&str>) -> BTreeMap<String, u32> {
         *counts.entry(word.lexeme).or_default() += 1;
     }
     counts
+}
+
+/// The names of a source, which lead from it to others that have them.
+fn named(source: &Indexable, language: Option<&str>) -> BTreeMap<String, u32> {
+    let word = |name: &str| format!("{NAME}{name}");
+    let mut named: BTreeMap<String, u32> =
+        okt_search::names(&source.text, language).iter().map(|name| (word(name), 1)).collect();
+    named.extend(source.title.as_deref().and_then(okt_search::title_name).map(|name| (word(&name), TITLE)));
+    named
 }
 
 fn add(words: &mut BTreeMap<String, u32>, more: BTreeMap<String, u32>) {
@@ -179,5 +198,7 @@ mod tests {
         }
         assert!(units[2].words.contains_key("berg") && !units[1].words.contains_key("berg"));
         assert_eq!(units[1].sentences, Some((0, 1)));
+        assert_eq!(units[2].words.get("=stadte"), Some(&TITLE), "names are not stemmed");
+        assert!(!units[1].words.contains_key("=stadte"), "only the whole source has names");
     }
 }

@@ -59,7 +59,7 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .system(with(tools, cleanup_files::run))
         .system(with(tools, cleanup_repository::run))
         .system(refill_vectors::run)
-        .system(settle_sources::run)
+        .system(with(tools, settle_sources::run))
         .system(with(tools, sweep_concept_relations::run))
         .system(sweep_search::run)
         .repository(with(tools, cleanup_facts::run))

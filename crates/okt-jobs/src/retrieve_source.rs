@@ -17,7 +17,7 @@ use okt_providers::resolution::{Attempt, End, Provider, Validators, Wanted, auto
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::outbox::When;
 use okt_store::sources::{self, Fetched};
-use okt_store::{host_providers, repository_settings, source_images, source_texts};
+use okt_store::{host_providers, repository_settings, search_units, source_images, source_texts};
 use url::Url;
 
 use self::source_writer::{Accepted, SourceWriter, text_of};
@@ -218,6 +218,7 @@ async fn settle(
     }
     source_texts::put(&mut tx, repository, id, &text).await?;
     source_images::replace(&mut tx, repository, id, &images).await?;
+    search_units::note_unread(&mut tx, repository, id).await?;
     tx.push(&IndexSource::of(id), When::default()).await?;
     let next = tx.push(&SourceDecomposition { source: id }, When::default()).await?;
     sources::hand_over(&mut tx, repository, id, next, SourceStatus::Fetched).await?;

@@ -8,17 +8,20 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use okt_model::{
-    Error, JobState, Payload, RetrieveSource, SourceDecomposition, SourceFailure, SourceId, SourceStage,
+    Error, ExtractConcepts, JobState, NoFacts, Payload, RetrieveSource, SourceDecomposition, SourceFailure,
+    SourceId, SourceStage,
 };
 use okt_queue::ended::{self, Ended};
 use okt_queue::{Finished, JobError, SystemContext};
 use okt_store::{Databases, ai_calls, source_extractions, sources};
 use serde::{Deserialize, Serialize};
 
+use crate::{Tools, extract_concepts};
+
 /// A job that ended a moment ago may just be telling its source itself.
 const AGE: Duration = Duration::from_secs(10);
 const BATCH: i64 = 500;
-const KINDS: [&str; 2] = [RetrieveSource::KIND, SourceDecomposition::KIND];
+const KINDS: [&str; 3] = [RetrieveSource::KIND, SourceDecomposition::KIND, ExtractConcepts::KIND];
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +36,7 @@ impl Payload for SettleSources {
     }
 }
 
-pub(crate) async fn run(_: SettleSources, ctx: SystemContext) -> Result<Finished, JobError> {
+pub(crate) async fn run(_: SettleSources, ctx: SystemContext, tools: Tools) -> Result<Finished, JobError> {
     let (mut settled, mut away) = (0, BTreeSet::new());
     loop {
         let without: Vec<String> = away.iter().cloned().collect();
@@ -46,7 +49,7 @@ pub(crate) async fn run(_: SettleSources, ctx: SystemContext) -> Result<Finished
             if away.contains(&job.database) {
                 continue;
             }
-            match settle(ctx.databases(), &job).await {
+            match settle(ctx.databases(), &tools, &job).await {
                 Ok(marked) => {
                     settled += u64::from(marked);
                     handled.push(job.id);
@@ -71,9 +74,16 @@ pub(crate) async fn run(_: SettleSources, ctx: SystemContext) -> Result<Finished
 }
 
 /// False when the source has gone on, or belongs to another job.
-async fn settle(databases: &Databases, job: &Ended) -> Result<bool, Error> {
+async fn settle(databases: &Databases, tools: &Tools, job: &Ended) -> Result<bool, Error> {
     let (repository, source) = (job.repository, SourceId::from(job.source));
-    let Some(failure) = failure_of(job) else { return Ok(false) };
+    let Some((code, why)) = reason_of(job) else { return Ok(false) };
+    let stage = match &*job.kind {
+        RetrieveSource::KIND => SourceStage::Fetch,
+        SourceDecomposition::KIND => SourceStage::Decomposition,
+        // Its facts are there: only what they are about is not known.
+        _ => return extract_concepts::note_ended(databases, tools, job, NoFacts::new(code, why)).await,
+    };
+    let failure = SourceFailure::new(stage, code, why, true);
     let mut conn = databases.acquire_system().await?;
     // Of a job that was stopped nobody else says what it had spent by then.
     let cost = ai_calls::cost_of(&mut conn, repository, source.into()).await?;
@@ -87,19 +97,11 @@ async fn settle(databases: &Databases, job: &Ended) -> Result<bool, Error> {
     Ok(marked)
 }
 
-/// Why the source of this job goes no further, if it does not.
-fn failure_of(job: &Ended) -> Option<SourceFailure> {
-    let stage = match &*job.kind {
-        RetrieveSource::KIND => SourceStage::Fetch,
-        SourceDecomposition::KIND => SourceStage::Decomposition,
-        _ => return None,
-    };
+/// Why the source of this job goes no further, if it does not: a stable code, and words.
+fn reason_of(job: &Ended) -> Option<(&'static str, &str)> {
     match job.state {
-        JobState::Cancelled => Some(SourceFailure::new(stage, "cancelled", "its job was cancelled", true)),
-        JobState::Discarded => {
-            let why = job.message.as_deref().unwrap_or("its job was given up");
-            Some(SourceFailure::new(stage, "job_failed", why, true))
-        }
+        JobState::Cancelled => Some(("cancelled", "its job was cancelled")),
+        JobState::Discarded => Some(("job_failed", job.message.as_deref().unwrap_or("its job was given up"))),
         _ => None,
     }
 }

@@ -20,7 +20,8 @@ use okt_queue::{Finished, JobContext, JobError};
 use okt_store::facts::Made;
 use okt_store::outbox::When;
 use okt_store::{
-    facts, promptsets, repository_settings, source_extractions, source_images, source_texts, sources,
+    facts, promptsets, repository_settings, search_units, source_extractions, source_images, source_texts,
+    sources,
 };
 use tokio::time::Instant;
 
@@ -220,6 +221,7 @@ async fn settle(
         // Somebody took this run for dead and has said what became of the source.
         return tx.commit(None).await;
     }
+    search_units::note_unread(&mut tx, repository, id).await?;
     tx.push(&IndexSource::of(id), When::default()).await?;
     if compared {
         tx.push(&EmbedFacts { source: Some(id) }, When::default()).await?;

@@ -1,8 +1,8 @@
 //! The hop: from what the question finds to what that is about.
 //!
 //! A question about the director of a film finds the film; the director's own text shares the director's name
-//! with it and nothing with the question. So the first few units lend their rare concepts to others that have
-//! them, most of all to the one that has such a concept as its title.
+//! with it and nothing with the question. So the first few units lend their rare names to others that have
+//! them, most of all to the one that has such a name as its title.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -47,7 +47,7 @@ fn lexemes(text: &str) -> Vec<String> {
 }
 
 /// `Mercury` of `Mercury (planet)`.
-fn without_parentheses(title: &str) -> String {
+pub fn without_parentheses(title: &str) -> String {
     let mut depth: usize = 0;
     let outside = title.chars().filter(|c| match c {
         '(' | '（' => {
@@ -66,7 +66,7 @@ fn without_parentheses(title: &str) -> String {
 /// The measures of the hop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hop {
-    /// So many of the first units lend their concepts.
+    /// So many of the first units lend their names.
     pub seeds: usize,
     /// So many of the first units stay where they are.
     pub keep: usize,
@@ -74,7 +74,7 @@ pub struct Hop {
     pub weight: f64,
     /// What a unit is worth that is unlike the question.
     pub base: f64,
-    /// How much more a concept counts for the unit that has it as its title.
+    /// How much more a name counts for the unit that has it as its title.
     pub title_weight: f64,
 }
 
@@ -86,40 +86,40 @@ impl Default for Hop {
 
 /// What is known of the units that may be reached.
 #[derive(Debug, Clone, Copy)]
-pub struct Graph<'a, Unit, Concept> {
-    /// Of the first units and of all that share one of their concepts; true where the concept is the title of
-    /// the unit.
-    pub concepts: &'a HashMap<Unit, Vec<(Concept, bool)>>,
-    /// How many units have a concept.
-    pub frequencies: &'a HashMap<Concept, u64>,
+pub struct Graph<'a, Unit, Name> {
+    /// The names of the first units and of all that share one of them; true where the name is the title of the
+    /// unit.
+    pub keys: &'a HashMap<Unit, Vec<(Name, bool)>>,
+    /// How many units have a name.
+    pub frequencies: &'a HashMap<Name, u64>,
     pub units: u64,
-    /// Concepts that the question names. They lead back to what it finds anyway.
-    pub named: &'a HashSet<Concept>,
-    /// The cosine of the question and each unit; a unit without one is taken for unlike. None if nothing is
-    /// embedded: then all are taken for alike.
+    /// Names that stand in the question. They lead back to what it finds anyway.
+    pub named: &'a HashSet<Name>,
+    /// The cosine of the question and each unit; a unit without one is taken for one like the others. None if
+    /// nothing is embedded: then all are taken for alike.
     pub cosines: Option<&'a HashMap<Unit, f64>>,
 }
 
 /// A unit of the final ranking.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hopped<Unit, Concept> {
+pub struct Hopped<Unit, Name> {
     pub unit: Unit,
     /// What the unit is sorted by, except for those that are kept in front.
     pub score: f64,
-    /// The concept that contributed most, if the hop reached the unit.
-    pub via: Option<Concept>,
+    /// The name that contributed most, if the hop reached the unit.
+    pub via: Option<Name>,
 }
 
 impl Hop {
     /// The final order of a ranking, best first, with what the hop adds to it.
-    pub fn rank<Unit, Concept>(
+    pub fn rank<Unit, Name>(
         &self,
         ranked: &[(Unit, f64)],
-        graph: Graph<'_, Unit, Concept>,
-    ) -> Vec<Hopped<Unit, Concept>>
+        graph: Graph<'_, Unit, Name>,
+    ) -> Vec<Hopped<Unit, Name>>
     where
         Unit: Copy + Ord + Hash,
-        Concept: Copy + Ord + Hash,
+        Name: Copy + Ord + Hash,
     {
         let reached = self.reach(ranked, graph);
         let most = reached.values().map(|(gain, _)| *gain).fold(0.0, f64::max);
@@ -138,30 +138,31 @@ impl Hop {
         first.chain(rest).map(|(unit, score)| Hopped { unit, score, via: via(&unit) }).collect()
     }
 
-    /// How strongly each unit is reached from the seeds, and by which concept most.
-    fn reach<Unit, Concept>(
+    /// How strongly each unit is reached from the seeds, and by which name most.
+    fn reach<Unit, Name>(
         &self,
         ranked: &[(Unit, f64)],
-        graph: Graph<'_, Unit, Concept>,
-    ) -> HashMap<Unit, (f64, Concept)>
+        graph: Graph<'_, Unit, Name>,
+    ) -> HashMap<Unit, (f64, Name)>
     where
         Unit: Copy + Ord + Hash,
-        Concept: Copy + Ord + Hash,
+        Name: Copy + Ord + Hash,
     {
         let seeds: Vec<Unit> = ranked.iter().take(self.seeds).map(|(unit, _)| *unit).collect();
         let weights = lent(&seeds, graph);
+        let usual = graph.cosines.map_or(1.0, |cosines| mean(cosines.values()));
         let mut reached = HashMap::new();
-        for (unit, concepts) in graph.concepts.iter().filter(|(unit, _)| !seeds.contains(unit)) {
+        for (unit, names) in graph.keys.iter().filter(|(unit, _)| !seeds.contains(unit)) {
             let mut sum = 0.0;
-            let mut strongest: Option<(f64, Concept)> = None;
-            for (concept, is_title) in distinct(concepts) {
-                let Some(weight) = weights.get(&concept) else { continue };
+            let mut strongest: Option<(f64, Name)> = None;
+            for (name, is_title) in distinct(names) {
+                let Some(weight) = weights.get(&name) else { continue };
                 let part = weight * if is_title { self.title_weight } else { 1.0 };
                 sum += part;
                 let stronger = strongest.is_none_or(|(most, _)| part > most);
-                strongest = if stronger { Some((part, concept)) } else { strongest };
+                strongest = if stronger { Some((part, name)) } else { strongest };
             }
-            let cosine = graph.cosines.map_or(1.0, |cosines| cosines.get(unit).copied().unwrap_or_default());
+            let cosine = graph.cosines.map_or(1.0, |cosines| cosines.get(unit).copied().unwrap_or(usual));
             let gain = (self.base + cosine.max(0.0)) * sum;
             if let Some((_, via)) = strongest.filter(|_| gain > 0.0) {
                 reached.insert(*unit, (gain, via));
@@ -171,35 +172,41 @@ impl Hop {
     }
 }
 
-/// The weight of each concept that the seeds lend: rarer ones and those of earlier seeds weigh more.
-fn lent<Unit, Concept>(seeds: &[Unit], graph: Graph<'_, Unit, Concept>) -> HashMap<Concept, f64>
+fn mean<'c>(cosines: impl ExactSizeIterator<Item = &'c f64>) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts of units are far below 2^52")]
+    let count = cosines.len().max(1) as f64;
+    cosines.sum::<f64>() / count
+}
+
+/// The weight of each name that the seeds lend: rarer ones and those of earlier seeds weigh more.
+fn lent<Unit, Name>(seeds: &[Unit], graph: Graph<'_, Unit, Name>) -> HashMap<Name, f64>
 where
     Unit: Copy + Ord + Hash,
-    Concept: Copy + Ord + Hash,
+    Name: Copy + Ord + Hash,
 {
     // One unit leads nowhere else, and what two in a hundred have leads everywhere.
     let most = (graph.units / 50).max(5);
-    let mut weights: HashMap<Concept, f64> = HashMap::new();
+    let mut weights: HashMap<Name, f64> = HashMap::new();
     let mut rank = 0.0;
     for seed in seeds {
         rank += 1.0;
-        for (concept, _) in graph.concepts.get(seed).map(|concepts| distinct(concepts)).unwrap_or_default() {
-            let frequency = graph.frequencies.get(&concept).copied().unwrap_or_default();
-            if (2..=most).contains(&frequency) && !graph.named.contains(&concept) {
+        for (name, _) in graph.keys.get(seed).map(|names| distinct(names)).unwrap_or_default() {
+            let frequency = graph.frequencies.get(&name).copied().unwrap_or_default();
+            if (2..=most).contains(&frequency) && !graph.named.contains(&name) {
                 #[expect(clippy::cast_precision_loss, reason = "counts of units are far below 2^52")]
                 let frequency = frequency as f64;
-                *weights.entry(concept).or_default() += 1.0 / (rank * frequency);
+                *weights.entry(name).or_default() += 1.0 / (rank * frequency);
             }
         }
     }
     weights
 }
 
-/// Each concept once, in the order of their ids; a title if any of its mentions is one.
-fn distinct<Concept: Copy + Ord>(concepts: &[(Concept, bool)]) -> Vec<(Concept, bool)> {
-    let mut distinct = concepts.to_vec();
-    distinct.sort_by_key(|(concept, is_title)| (*concept, !is_title));
-    distinct.dedup_by_key(|(concept, _)| *concept);
+/// Each name once, in the order of their ids; a title if any of its mentions is one.
+fn distinct<Name: Copy + Ord>(names: &[(Name, bool)]) -> Vec<(Name, bool)> {
+    let mut distinct = names.to_vec();
+    distinct.sort_by_key(|(name, is_title)| (*name, !is_title));
+    distinct.dedup_by_key(|(name, _)| *name);
     distinct
 }
 

@@ -10,7 +10,7 @@ use crate::fold::{fold, is_extension, lower};
 use crate::language::Language;
 
 /// Raised whenever the words of some text become others: then all texts are read again.
-pub const WORDS_VERSION: i16 = 1;
+pub const WORDS_VERSION: i16 = 2;
 /// Longer lexemes are cut, in characters.
 const LONGEST: usize = 64;
 
@@ -40,7 +40,7 @@ pub fn words(text: &str, language: Option<&str>) -> Vec<Word> {
 #[derive(Debug, Clone)]
 pub struct Token {
     /// In small letters, with accents.
-    lower: String,
+    pub lower: String,
     pub position: u32,
     pub range: Range<usize>,
     pub script: Script,

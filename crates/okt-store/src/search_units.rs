@@ -11,7 +11,12 @@ use sqlx::PgConnection;
 
 use okt_pg::Result;
 
-pub use writing::{give_up, list_existing, put, try_hold};
+pub use writing::{give_up, list_existing, note_unread, put, try_hold};
+
+/// Among the words of a whole source, a name that it has begins so; no word does.
+pub const NAME: char = '=';
+/// How often a source has the name that is its title; others it has once.
+pub const TITLE: u32 = 2;
 
 /// A text that is to be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +30,10 @@ pub struct NewUnit {
 }
 
 impl NewUnit {
+    /// Names are no words of the text beside those that they are made of.
     fn length(&self) -> u32 {
-        self.words.values().fold(0, |sum, count| sum.saturating_add(*count))
+        let words = self.words.iter().filter(|(word, _)| !word.starts_with(NAME));
+        words.fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 }
 
@@ -133,14 +140,13 @@ pub async fn list_unread(
     looked_at: i64,
 ) -> Result<(Vec<SourceId>, Option<i64>)> {
     let rows = sqlx::query!(
-        r#"SELECT s.id, s.no,
-                  EXISTS (SELECT FROM okt_repository.source_texts t
-                           WHERE t.repository_id = $1 AND t.source_id = s.id)
-                  AND NOT EXISTS (SELECT FROM okt_repository.search_units u
-                                   WHERE u.repository_id = $1 AND u.kind = $4 AND u.no = s.no AND u.version = $5)
-                  AS "unread!"
+        r#"SELECT s.id, s.no, t.there IS NOT NULL AND u.version IS DISTINCT FROM $5 AS "unread!"
              FROM (SELECT id, no FROM okt_repository.sources
                     WHERE repository_id = $1 AND no > $2 ORDER BY no LIMIT $3) AS s
+             LEFT JOIN LATERAL (SELECT true AS there FROM okt_repository.source_texts o
+                                 WHERE o.repository_id = $1 AND o.source_id = s.id LIMIT 1) AS t ON true
+             LEFT JOIN LATERAL (SELECT o.version FROM okt_repository.search_units o
+                                 WHERE o.repository_id = $1 AND o.kind = $4 AND o.no = s.no LIMIT 1) AS u ON true
             ORDER BY s.no"#,
         repository.uuid(),
         after,
@@ -248,6 +254,48 @@ pub async fn read(
         lists.entry(row.word).or_default().push(KeptList { block: row.block, entries: row.entries });
     }
     Ok(lists)
+}
+
+/// The names that sources have, as they stand among the words.
+#[tracing::instrument(level = "debug", name = "db.search_units.list_names", skip_all)]
+pub async fn list_names(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    sources: &[i64],
+) -> Result<Vec<(i64, String)>> {
+    let rows = sqlx::query!(
+        r#"SELECT u.no, w.word AS "word!"
+             FROM okt_repository.search_units u
+            CROSS JOIN LATERAL unnest(u.words) AS w (word)
+            WHERE u.repository_id = $1 AND u.kind = $3 AND u.no = ANY ($2) AND starts_with(w.word, $4)"#,
+        repository.uuid(),
+        sources,
+        UnitKind::Source.number(),
+        String::from(NAME),
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.no, row.word)).collect())
+}
+
+/// Of each of these sources the first facts that are found with it.
+#[tracing::instrument(level = "debug", name = "db.search_units.list_first_facts", skip_all)]
+pub async fn list_first_facts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    sources: &[i64],
+    each: i64,
+) -> Result<Vec<(i64, i64)>> {
+    let rows = sqlx::query!(
+        r#"SELECT n.no AS "source_no!", u.no AS "no!"
+             FROM unnest($2::bigint[]) AS n (no)
+            CROSS JOIN LATERAL (SELECT o.no FROM okt_repository.search_units o
+                                 WHERE o.repository_id = $1 AND o.source_no = n.no AND o.kind = $3
+                                 ORDER BY o.no LIMIT $4) AS u"#,
+        repository.uuid(),
+        sources,
+        UnitKind::Fact.number(),
+        each,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.source_no, row.no)).collect())
 }
 
 /// Those of these texts of a kind that can still be found.

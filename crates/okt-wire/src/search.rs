@@ -139,12 +139,15 @@ pub struct SearchRow {
     /// Comparable within one answer only.
     #[schema(example = 0.87)]
     pub score: f64,
-    /// `lexical`, `vector`, `anchor` (the question names the source) and `hop` (reached over a concept).
+    /// `lexical`, `vector`, `anchor` (the question names the source) and `hop` (reached over a name).
     #[schema(value_type = Vec<schema::FoundThrough>)]
     pub found_by: Vec<&'static str>,
-    /// The concept that led to it; null unless `found_by` has `hop`.
+    /// The concept that led to it; null unless `found_by` has `hop` and the name that led there is one's.
     #[schema(required)]
     pub via: Option<Uuid>,
+    /// The name that led to it; null unless `found_by` has `hop`.
+    #[schema(required, example = "Ole Brandt")]
+    pub via_name: Option<String>,
     /// The sources of a fact, at most 20; the source of a passage, or the source itself.
     pub source_ids: Vec<Uuid>,
     /// With `explain=true`: where each channel placed it.
@@ -293,6 +296,7 @@ impl SearchRow {
         let mut found_by = hit.found_by;
         found_by.sort_unstable();
         found_by.dedup();
+        let (via, via_name) = hit.via.map(|via| (via.concept, via.name)).unzip();
         Self {
             kind: kind.as_str(),
             id: hit.id,
@@ -301,7 +305,8 @@ impl SearchRow {
             highlights: hit.highlights.into_iter().map(|(start, end)| [start, end]).collect(),
             score,
             found_by: found_by.into_iter().map(FoundThrough::as_str).collect(),
-            via: hit.via.map(ConceptId::uuid),
+            via: via.flatten().map(ConceptId::uuid),
+            via_name,
             source_ids: hit.sources.into_iter().map(SourceId::uuid).collect(),
             explain: explain.then(|| hit.ranks.into()),
             place: (score.to_bits(), number(kind), no),

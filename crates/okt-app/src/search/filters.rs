@@ -107,18 +107,21 @@ impl Filters {
     async fn narrow(&mut self, conn: &mut Connection, repository: RepositoryId) -> Result<()> {
         let mut narrow: Option<Narrow> = None;
         let mut of_concepts: Option<BTreeSet<i64>> = None;
+        let mut all_known = true;
         for concept in &self.concepts {
             let numbers: Vec<i64> = concept.iter().copied().collect();
             // Of a concept that more facts speak of the others are looked for among the candidates.
             if let Some(facts) = search_filters::list_of_concepts(conn, repository, &numbers, FEW).await? {
                 of_concepts = Some(of_concepts.map_or(facts.clone(), |known| &known & &facts));
+            } else {
+                all_known = false;
             }
         }
         if let Some(facts) = of_concepts {
             let numbers: Vec<i64> = facts.iter().copied().collect();
             let sources = search_filters::list_sources(conn, repository, &numbers).await?;
             let sources: HashSet<i64> = sources.into_iter().map(|(_, source)| source).collect();
-            self.speaking = Some(sources.clone());
+            self.speaking = all_known.then(|| sources.clone());
             narrow = Some(Narrow { facts: facts.into_iter().collect(), sources });
         }
         let named = self.sources.iter().map(|test| match test {

@@ -185,7 +185,7 @@ impl Texts {
             highlights: marked,
             text,
             found_by: candidate.found_by.clone(),
-            via: candidate.via,
+            via: candidate.via.clone(),
             sources,
             ranks: candidate.ranks,
         })

@@ -12,8 +12,8 @@ use crate::App;
 
 /// So many are handed on at once.
 const MOST: usize = 10_000;
-/// Lists of the rarest word that are gone through at once: about two million texts.
-const BLOCKS: usize = 500;
+/// Lists that are read at once, of all words together: about three million entries.
+const LISTS: usize = 750;
 
 /// Texts that have all the words of a question.
 #[derive(Debug, Default)]
@@ -50,7 +50,8 @@ impl App {
         let Some((rarest, others)) = terms.split_first().filter(|_| terms.len() == count) else {
             return Ok(Having::default());
         };
-        let each = (BLOCKS / rarest.words.len().max(1)).max(1);
+        let spelled: usize = terms.iter().map(|term| term.words.len()).sum();
+        let each = (LISTS / spelled.max(1)).max(1);
         let range = Range {
             up_to: before.map(|no| block(no - 1)),
             each: Some(i64::try_from(each).map_err(Error::internal)?),

@@ -43,13 +43,14 @@ impl Default for Rerankings {
 
 impl App {
     /// Puts the first of candidates, which are in order, into a better one; why not, where it was wanted and could not be done.
+    /// Of a page that goes on from one in that order nothing is left then: others would come twice.
     pub(super) async fn rerank(
         &self,
         scope: &RepoAccess,
         query: &Query,
         request: &SearchRequest<'_>,
         after: Option<SearchPlace>,
-        candidates: &mut [Candidate],
+        candidates: &mut Vec<Candidate>,
     ) -> Result<Option<&'static str>> {
         let settings = &self.config().search.rerank;
         // Texts that lead to an answer without being one are what it would put last, and who still types has not asked yet.
@@ -82,7 +83,12 @@ impl App {
                 reorder(first, &places, &scores);
                 Ok(None)
             }
-            Err(why) => Ok(Some(why)),
+            Err(why) => {
+                if after.is_some() {
+                    candidates.clear();
+                }
+                Ok(Some(why))
+            }
         }
     }
 
@@ -112,10 +118,14 @@ impl App {
             job: None,
         };
         let settings = &self.config().search.rerank;
-        let reranker = Reranker::new(self.ai(), billing, &settings.model).map_err(|error| {
-            tracing::warn!(error = &error as &dyn std::error::Error, "hits could not be ranked by a model");
-            AWAY
-        })?;
+        let reranker = Reranker::new(self.ai(), billing, &settings.model, settings.timeout.duration())
+            .map_err(|error| {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "hits could not be ranked by a model"
+                );
+                AWAY
+            })?;
         let asked = reranker.rerank(question.to_owned(), texts);
         match tokio::time::timeout(settings.timeout.duration(), asked).await {
             Ok(Ok(Scores::Given(scores))) => {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use moka::sync::Cache;
 use okt_ai::{Billing, Embedder, SubjectBudget, Unanswered, Vectors as Embedded};
 use okt_auth::RepoAccess;
-use okt_model::{EmbeddingSpace, Operation, SearchType, SpaceKind};
+use okt_model::{EmbeddingSpace, Operation, RepositoryId, SearchType, SpaceKind};
 use okt_store::search_hits;
 use okt_vectors::{Near, Point, Tenant, cosine};
 use uuid::Uuid;
@@ -28,7 +28,7 @@ const FEW: usize = 1_000;
 /// What is kept between questions.
 pub(crate) struct QuestionVectors {
     /// By space and text.
-    known: Cache<(i16, String), Arc<Vec<f32>>>,
+    known: Cache<(RepositoryId, i16, String), Arc<Vec<f32>>>,
     model: Breaker,
     /// By the named database: where vectors are in the database of a repository, others have nothing to do with it.
     stores: Cache<String, Arc<Breaker>>,
@@ -174,7 +174,8 @@ impl App {
             "vectors_away"
         };
         let space = ai.current_space(SpaceKind::Facts).await.map_err(away)?.ok_or("no_vectors")?;
-        let key = (space.no, text.to_owned());
+        // By repository: whether somebody else has asked the same is nobody's business.
+        let key = (scope.repository(), space.no, text.to_owned());
         if let Some(vector) = self.questions().known.get(&key) {
             return Ok((space, vector));
         }
@@ -185,8 +186,9 @@ impl App {
             job: None,
         };
         let budget = SubjectBudget::unlimited();
-        let embedder =
-            Embedder::new(ai, billing, budget, Operation::QuestionEmbedding, &space).map_err(away)?;
+        let embedder = Embedder::new(ai, billing, budget, Operation::QuestionEmbedding, &space)
+            .map_err(away)?
+            .within(PATIENCE);
         let breaker = &self.questions().model;
         if !breaker.lets_through(Instant::now()) {
             return Err("vectors_away");

@@ -30,7 +30,7 @@ const NOISE: u32 = 5;
 /// Who was the mother of the director of the film? The film names its director; the text about the director,
 /// which says who the mother was, shares nothing with the question.
 struct Example {
-    concepts: HashMap<u32, Vec<(&'static str, bool)>>,
+    keys: HashMap<u32, Vec<(&'static str, bool)>>,
     frequencies: HashMap<&'static str, u64>,
     named: HashSet<&'static str>,
 }
@@ -38,7 +38,7 @@ struct Example {
 impl Example {
     fn new() -> Self {
         Self {
-            concepts: HashMap::from([
+            keys: HashMap::from([
                 (FILM, vec![("film", true), ("director", false), ("paris", false), ("alone", false)]),
                 (DIRECTOR, vec![("director", true), ("director", false), ("mother", false)]),
                 (OTHER_FILM, vec![("film two", true), ("director", false)]),
@@ -57,13 +57,7 @@ impl Example {
     }
 
     fn graph<'a>(&'a self, cosines: Option<&'a HashMap<u32, f64>>) -> Graph<'a, u32, &'static str> {
-        Graph {
-            concepts: &self.concepts,
-            frequencies: &self.frequencies,
-            units: 1000,
-            named: &self.named,
-            cosines,
-        }
+        Graph { keys: &self.keys, frequencies: &self.frequencies, units: 1000, named: &self.named, cosines }
     }
 }
 
@@ -126,8 +120,7 @@ fn a_later_seed_lends_less() {
     ]);
     let frequencies = HashMap::from([("a", 2), ("b", 2), ("c", 2)]);
     let named = HashSet::new();
-    let graph =
-        Graph { concepts: &concepts, frequencies: &frequencies, units: 10, named: &named, cosines: None };
+    let graph = Graph { keys: &concepts, frequencies: &frequencies, units: 10, named: &named, cosines: None };
     let found = Hop::default().rank(&[(1, 1.0), (2, 0.9), (3, 0.8), (4, 0.7)], graph);
     // The fourth lends nothing.
     assert_eq!(units(&found), [1, 2, 3, 4, 11, 12]);
@@ -138,7 +131,7 @@ fn a_later_seed_lends_less() {
 fn without_concepts_the_ranking_stays() {
     let (concepts, frequencies, named) = (HashMap::new(), HashMap::new(), HashSet::new());
     let graph: Graph<'_, u32, &str> =
-        Graph { concepts: &concepts, frequencies: &frequencies, units: 0, named: &named, cosines: None };
+        Graph { keys: &concepts, frequencies: &frequencies, units: 0, named: &named, cosines: None };
     assert_eq!(units(&Hop::default().rank(&RANKED, graph)), [FILM, 10, 11, 12]);
     assert!(Hop::default().rank(&[], graph).is_empty());
 }

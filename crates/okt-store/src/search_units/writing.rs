@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use okt_model::{Error, IndexSource, JobId, RepositoryId, UnitKind};
+use okt_model::{Error, IndexSource, JobId, RepositoryId, SourceId, UnitKind};
 use okt_search::{Posting, WORDS_VERSION, block, decode, encode, language_code};
 use sqlx::PgConnection;
 
@@ -123,10 +123,30 @@ async fn ask_others(
         source_no,
     );
     for source in others.fetch_all(&mut *conn).await? {
+        note_unread(conn, repository, source.into()).await?;
         let payload = IndexSource::of(source.into());
         outbox::push(conn, repository, JobId::mint(), &payload, When::default()).await?;
     }
     Ok(())
+}
+
+/// Has it known that a source is to be read anew: a sweep comes for it if the job that does so is given up. True if it was read
+/// before.
+#[tracing::instrument(level = "debug", name = "db.search_units.note_unread", skip_all, fields(source.id = %source))]
+pub async fn note_unread(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+) -> Result<bool> {
+    let noted = sqlx::query!(
+        "UPDATE okt_repository.search_units SET version = 0
+          WHERE repository_id = $1 AND kind = $3 AND version <> 0
+            AND no = (SELECT no FROM okt_repository.sources WHERE repository_id = $1 AND id = $2)",
+        repository.uuid(),
+        source.uuid(),
+        UnitKind::Source.number(),
+    );
+    Ok(noted.execute(conn).await?.rows_affected() > 0)
 }
 
 /// Takes the lock of the repository's lists until the end of the transaction, if nobody has it.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use http::Method;
+use okt_jobs::SettleSources;
 use okt_model::{CONCEPT_MODEL, ExtractConcepts};
 use okt_store::outbox::When;
 use okt_testkit::app::{MODEL, TestApp};
@@ -69,6 +70,43 @@ async fn without_a_model_facts_lead_to_what_they_name() {
         );
         let shared = shared.await;
         if shared == 2 { Ok(()) } else { Err(shared) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_source_says_that_the_job_that_looked_for_its_concepts_died() {
+    let mut app = TestApp::builder().concepts(CONCEPT_MODEL).start().await;
+    app.work().await;
+    let id =
+        app.add_text("tides.txt", "The Moon causes tides on Earth. Isaac Newton explained the tides.").await;
+    read_for_concepts(&app, &id).await;
+    // As after a third crash, in the middle of the work.
+    app.sql("DELETE FROM okt_repository.concept_readings").await;
+    app.sql("UPDATE okt_repository.sources SET extraction = extraction - 'concepts'").await;
+    app.sql(
+        "UPDATE okt_tasks.jobs SET state = 'discarded', finished_at = now() - interval '1 minute',
+                failures = '[{\"at\": \"2026-01-01T00:00:00Z\", \"attempt\": 3, \"message\": \"its process died\"}]'
+          WHERE kind = 'extract_concepts'",
+    )
+    .await;
+    let settle = async || {
+        okt_queue::jobs::push(app.service.api.app.databases(), &SettleSources {}, Duration::ZERO)
+            .await
+            .unwrap();
+    };
+    settle().await;
+    let seen = read_for_concepts(&app, &id).await;
+    let found = &seen["extraction"]["concepts"];
+    assert_eq!((&found["facts"], &found["failed"]), (&json!(0), &seen["fact_count"]), "{found:#}");
+    assert_eq!(found["failure"], json!({"code": "job_failed", "message": "its process died"}));
+    // The next one reads them, and says so.
+    let source = id.parse().unwrap();
+    jobs::push(app.service.api.app.databases(), app.repository, &ExtractConcepts { source }, When::default())
+        .await;
+    app.until(&id, |seen| {
+        let found = &seen["extraction"]["concepts"];
+        found["failure"].is_null() && found["facts"] == seen["fact_count"]
     })
     .await;
 }

@@ -17,9 +17,14 @@ fn unit(no: i64) -> NewUnit {
     NewUnit { kind: UnitKind::Fact, no, sentences: None, words }
 }
 
+fn whole(source: i64) -> NewUnit {
+    let words = BTreeMap::from([("=varroosi".to_owned(), 1)]);
+    NewUnit { kind: UnitKind::Source, no: source, sentences: None, words }
+}
+
 /// A text that only the other tenant has.
 pub(crate) async fn plant(conn: &mut Connection, repository: RepositoryId, fact: i64) {
-    search_units::put(conn, repository, SOURCE, &[unit(fact)], Some("en")).await.unwrap();
+    search_units::put(conn, repository, SOURCE, &[unit(fact), whole(SOURCE)], Some("en")).await.unwrap();
 }
 
 fn word() -> Vec<String> {
@@ -70,12 +75,28 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(!units::get(conn, repository, UnitKind::Fact, &[theirs.fact_no]).await?.is_empty())
         })
     }),
+    ("search_units::list_names", |conn, repository, _| {
+        Box::pin(async move { Ok(!units::list_names(conn, repository, &[SOURCE]).await?.is_empty()) })
+    }),
+    ("search_units::list_first_facts", |conn, repository, _| {
+        Box::pin(
+            async move { Ok(!units::list_first_facts(conn, repository, &[SOURCE], 3).await?.is_empty()) },
+        )
+    }),
     ("search_units::totals", |conn, repository, _| {
         Box::pin(async move { Ok(!units::totals(conn, repository).await?.statistics.is_empty()) })
     }),
     ("search_units::give_up", |conn, repository, theirs| {
         Box::pin(async move {
             Ok(units::give_up(conn, repository, SOURCE, &[(UnitKind::Fact, theirs.fact_no)]).await? > 0)
+        })
+    }),
+    ("search_units::note_unread", |conn, repository, theirs| {
+        Box::pin(async move {
+            let source = units::read_source(conn, repository, theirs.source).await?;
+            let no = source.map_or(SOURCE, |source| source.no);
+            units::put(conn, repository, no, &[whole(no)], None).await?;
+            Ok(units::note_unread(conn, repository, theirs.source).await?)
         })
     }),
     ("search_units::try_hold", |conn, repository, _| {
