@@ -248,10 +248,13 @@ impl App {
         scope: &RepoScope<ConceptUpdate>,
         id: ConceptId,
     ) -> Result<JobId> {
-        self.check_synthesis(scope).await?;
         let repository = scope.repository();
-        let mut tx = self.databases().begin(scope.database(), repository).await?;
+        // Whether it is here is said first.
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         let concept = get(&mut tx, scope, id).await?;
+        tx.commit().await?;
+        self.check_synthesis(scope).await?;
+        let mut tx = self.databases().begin(scope.database(), repository).await?;
         if concept_summaries::list_named(&mut tx, repository, &concept.name_key).await?.is_empty() {
             return Err(Error::Conflict("the concept has no summaries yet to write a definition from"));
         }

@@ -34,13 +34,16 @@ impl App {
         scope: &RepoScope<ConceptUpdate>,
         id: ConceptId,
     ) -> Result<SynthesisEstimate> {
-        self.check_synthesis(scope).await?;
         let repository = scope.repository();
+        // Whether it is here is said first.
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        let concept = get(&mut tx, scope, id).await?;
+        tx.commit().await?;
+        self.check_synthesis(scope).await?;
         let (promptset, _) = self.chosen(scope).await?;
         let (summaries, syntheses) =
             (&self.config().providers.summarization, &self.config().providers.synthesis);
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
-        let concept = get(&mut tx, scope, id).await?;
         let slices = concept_summaries::list_named(&mut tx, repository, &concept.name_key).await?;
         let names = std::slice::from_ref(&concept.name_key);
         let mut contexts = concepts::list_contexts(&mut tx, repository, names, CONTEXTS).await?;
