@@ -230,7 +230,7 @@ impl App {
             candidates.retain(|candidate| candidate.is_after(&after.place));
         }
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
-        let hits = hits::read(&mut tx, repository, &query, &candidates, limit).await?;
+        let hits = hits::read(&mut tx, repository, &query, &candidates, mode, limit).await?;
         tx.commit().await?;
         Ok(SearchResults { hits, mode, degraded, unranked, facets })
     }

@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::Tools;
 use crate::embed_concepts;
 use crate::embed_facts::{current, or_wait};
+use crate::embed_passages;
 
 const PAGE: u32 = 1_000;
 
@@ -42,6 +43,9 @@ pub(crate) async fn run(_: CleanupFacts, ctx: JobContext, tools: Tools) -> Resul
     let done =
         reconcile(ctx.databases(), database, repository, &vectors, &space, true).await.map_err(or_wait)?;
     embed_concepts::reconcile(ctx.databases(), database, repository, &vectors, &space)
+        .await
+        .map_err(or_wait)?;
+    embed_passages::reconcile(ctx.databases(), database, repository, &vectors, &space)
         .await
         .map_err(or_wait)?;
     vectors.store().index(&Tenant::new(repository, database), &vectors.space(&space)).await?;

@@ -120,7 +120,7 @@ async fn forget_vectors(databases: &Databases, tools: &Tools, untidy: &Untidy) -
     drop(conn);
     let tenant = Tenant::new(untidy.id, &untidy.database);
     for space in spaces {
-        for place in [vectors.space(&space), vectors.concept_space(&space)] {
+        for place in vectors.spaces(&space) {
             vectors.store().delete_tenant(&tenant, &place).await?;
         }
     }

@@ -113,6 +113,7 @@ pub(crate) enum Filled {
 }
 
 /// What is to get a vector: by what the vector is called, and its own number.
+#[derive(Clone)]
 pub(crate) struct Embeddable {
     pub id: Uuid,
     pub no: i64,
@@ -195,7 +196,7 @@ pub(crate) async fn fill(
         for point in &useless {
             tracing::warn!(
                 point.id = %point.id, model = embedder.model(),
-                "the embedding model returned an unusable vector (all zeros, or not finite); the fact or concept is stored \
+                "the embedding model returned an unusable vector (all zeros, or not finite); what it is of is stored \
                  without one and is not compared with others"
             );
         }

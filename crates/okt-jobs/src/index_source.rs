@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use okt_model::{Error, IndexSource, UnitKind, Waiting};
+use okt_model::{CleanupFacts, EmbedPassages, Error, IndexSource, UnitKind, Waiting};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_search::language_of;
-use okt_store::Tx;
+use okt_store::outbox::When;
 use okt_store::search_units::{self, Indexable, NAME, NewUnit, TITLE};
+use okt_store::{Tx, passage_vectors};
 
 use tokio::time::{Instant, sleep};
+use uuid::Uuid;
 
-use crate::Tools;
+use crate::{Tools, embed_passages};
 
 /// Texts in one transaction, which keeps others from writing lists of the repository.
 const BATCH: usize = 200;
@@ -26,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PASSAGE: usize = 120;
 /// A source has no more passages than this; those of a long one are longer.
 const MOST_PASSAGES: usize = 256;
+/// Until vectors of passages that are gone are removed; no hurry, for they lead nowhere.
+const VECTORS_LEFT_MS: i64 = 10 * 60 * 1_000;
 
 pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
     // Of two for one source the earlier one may have read what the later one replaces.
@@ -34,6 +38,7 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> 
     let mut tx = ctx.read().await?;
     let source = search_units::read_source(&mut tx, repository, payload.source).await?;
     tx.commit().await?;
+    let is_there = source.is_some();
     let (no, language, units) = match (source, payload.gone) {
         (Some(source), _) => {
             let language = language_of(source.language.as_deref(), &source.text).map(str::to_owned);
@@ -44,6 +49,7 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> 
         (None, Some(no)) => (no, None, Vec::new()),
         (None, None) => return ctx.begin().await?.commit(None).await,
     };
+    let before = vectors(&ctx, no).await?;
     let _turn = tools.list_turns().take(repository).await;
     let mut changed = 0;
     for batch in units.chunks(BATCH) {
@@ -67,7 +73,26 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> 
         }
     }
     let output = serde_json::json!({ "texts": units.len(), "changed": changed, "removed": removed });
-    ctx.begin().await?.commit(Some(output)).await
+    let after = vectors(&ctx, no).await?;
+    let mut tx = ctx.begin().await?;
+    if is_there && embed_passages::is_on(&tools) {
+        passage_vectors::note(&mut tx, repository, no, None).await?;
+        tx.push(&EmbedPassages { source: payload.source }, When::default()).await?;
+    }
+    if !before.is_subset(&after) {
+        let when = When { delay_ms: VECTORS_LEFT_MS, ..When::default() };
+        tx.push(&CleanupFacts { soon: true }, when).await?;
+    }
+    tx.commit(Some(output)).await
+}
+
+/// Those of the passages of a source.
+async fn vectors(ctx: &JobContext, source_no: i64) -> Result<BTreeSet<Uuid>, JobError> {
+    let mut tx = ctx.read().await?;
+    let all = i64::try_from(MOST_PASSAGES).map_err(Error::internal)?;
+    let vectors = passage_vectors::list(&mut tx, ctx.repository(), &[source_no], all, all).await?;
+    tx.commit().await?;
+    Ok(vectors.into_iter().map(|(vector, _)| vector).collect())
 }
 
 /// A transaction that holds the lists of the repository. Another process may: whoever waited in the database would give up after
@@ -139,7 +164,7 @@ fn add(words: &mut BTreeMap<String, u32>, more: BTreeMap<String, u32>) {
 }
 
 /// Sentences, which are given in code points, in bytes.
-fn byte_ranges(text: &str, sentences: &[(i32, i32)]) -> Vec<Range<usize>> {
+pub(crate) fn byte_ranges(text: &str, sentences: &[(i32, i32)]) -> Vec<Range<usize>> {
     let mut starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     starts.push(text.len());
     let byte =

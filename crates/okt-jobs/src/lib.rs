@@ -14,6 +14,7 @@ mod cleanup_repository;
 mod deduplicate_facts;
 mod embed_concepts;
 mod embed_facts;
+mod embed_passages;
 mod extract_concepts;
 mod index_source;
 mod list_turns;
@@ -61,11 +62,12 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .system(refill_vectors::run)
         .system(with(tools, settle_sources::run))
         .system(with(tools, sweep_concept_relations::run))
-        .system(sweep_search::run)
+        .system(with(tools, sweep_search::run))
         .repository(with(tools, cleanup_facts::run))
         .repository(with(tools, deduplicate_facts::run))
         .repository(with(tools, embed_concepts::run))
         .repository(with(tools, embed_facts::run))
+        .repository(with(tools, embed_passages::run))
         .repository(with(tools, extract_concepts::run))
         .repository(with(tools, index_source::run))
         .repository(migrate_context::run)

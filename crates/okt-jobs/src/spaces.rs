@@ -21,6 +21,7 @@ use crate::Tools;
 use crate::cleanup_facts::{Reconciled, reconcile};
 use crate::embed_concepts;
 use crate::embed_facts::{Embeddable, Filled, fill};
+use crate::embed_passages;
 use crate::refill_vectors::RefillVectors;
 
 /// Whoever has just asked which vectors are searched may be searching still.
@@ -79,8 +80,12 @@ pub async fn start(databases: &Databases, tools: &Tools) -> Result<()> {
     let mut prepared = vectors.store().prepare(&place, false).await;
     if recreate && matches!(prepared, Err(Error::Operator(_))) {
         refill(databases).await?;
-        vectors.store().prepare(&vectors.concept_space(&space), true).await?;
-        prepared = vectors.store().prepare(&place, true).await;
+        for place in vectors.spaces(&space) {
+            prepared = vectors.store().prepare(&place, true).await;
+            if prepared.is_err() {
+                break;
+            }
+        }
     }
     drop(alone);
     match prepared {
@@ -230,6 +235,8 @@ async fn check(
         compare(databases, repository).await?;
         embed_concepts::reconcile(databases, database, *id, vectors, space).await?;
         embed_concepts::fill_all(databases, tools, vectors, repository, space).await?;
+        embed_passages::reconcile(databases, database, *id, vectors, space).await?;
+        embed_passages::fill_all(databases, tools, vectors, repository, space).await?;
         vectors.store().index(&Tenant::new(*id, database), &vectors.space(space)).await?;
     }
     Ok(found)
@@ -284,7 +291,7 @@ pub async fn reembed(
         let filled = async {
             let made = fill_within_budget(databases, tools, &repository, &new).await?;
             if made.is_none() {
-                // It waits for the budget, and says so.
+                // It waits for the budget, and says so. A sweep comes for passages.
                 push(databases, &repository, &EmbedFacts { source: None }).await?;
                 push(databases, &repository, &EmbedConcepts::default()).await?;
             }
@@ -307,7 +314,7 @@ pub async fn reembed(
     Ok(Reembedded { changed: true, skipped, away, old_left })
 }
 
-/// As [`fill_all`], and for concepts; `None` when the repository may spend no more.
+/// As [`fill_all`], and for concepts and passages; `None` when the repository may spend no more.
 async fn fill_within_budget(
     databases: &Databases,
     tools: &Tools,
@@ -318,6 +325,7 @@ async fn fill_within_budget(
     let filled = async {
         let made = fill_all(databases, tools, repository, space).await?;
         embed_concepts::fill_all(databases, tools, vectors, repository, space).await?;
+        embed_passages::fill_all(databases, tools, vectors, repository, space).await?;
         Ok(made)
     };
     match filled.await {
@@ -407,11 +415,14 @@ async fn remove(databases: &Databases, tools: &Tools, space: &EmbeddingSpace) ->
     Ok(())
 }
 
-/// Drops the vectors of facts and of concepts that one model made. Where a database does not answer, those of the others go.
+/// Drops all vectors that one model made. Where a database does not answer, those of the others go.
 async fn drop_space(vectors: &Vectors, space: &EmbeddingSpace) -> Result<()> {
-    let concepts = vectors.store().drop_space(&vectors.concept_space(space)).await;
-    let facts = vectors.store().drop_space(&vectors.space(space)).await;
-    concepts.and(facts)
+    let mut dropped = Ok(());
+    for place in vectors.spaces(space) {
+        let gone = vectors.store().drop_space(&place).await;
+        dropped = dropped.and(gone);
+    }
+    dropped
 }
 
 /// Asks for facts to be compared that nobody came for.

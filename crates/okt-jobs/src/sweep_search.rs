@@ -1,15 +1,18 @@
 //! Has sources read that can't be found by their words as these are now: those that were there before there were lists of words,
-//! those that were read by other words (`okt_search::WORDS_VERSION`), and those whose job was given up.
+//! those that were read by other words (`okt_search::WORDS_VERSION`), and those whose job was given up. Where passages have vectors,
+//! it asks for those that are missing too.
 
 use std::collections::BTreeSet;
 
-use okt_model::{Error, IndexSource, JobId, Payload, Repository, Result};
+use okt_model::{EmbedPassages, Error, IndexSource, JobId, Payload, Repository, Result};
 use okt_queue::{Finished, JobError, SystemContext};
 use okt_store::outbox::{self, When};
-use okt_store::{Databases, search_units};
+use okt_store::{Databases, passage_vectors, search_units};
 use serde::{Deserialize, Serialize};
 
+use crate::embed_facts::current;
 use crate::spaces::next;
+use crate::{Tools, embed_passages};
 
 /// Sources looked at in one statement.
 const LOOKED_AT: i64 = 1_000;
@@ -29,14 +32,31 @@ impl Payload for SweepSearch {
     }
 }
 
-pub(crate) async fn run(_: SweepSearch, ctx: SystemContext) -> Result<Finished, JobError> {
+/// What sources may lack.
+#[derive(Clone, Copy)]
+enum Lacking {
+    Words,
+    /// Of passages, in this space.
+    Vectors(i16),
+}
+
+pub(crate) async fn run(_: SweepSearch, ctx: SystemContext, tools: Tools) -> Result<Finished, JobError> {
+    let space = if embed_passages::is_on(&tools) { current(&tools).await? } else { None };
+    let lacking = [Some(Lacking::Words), space.map(|(space, _)| Lacking::Vectors(space.no))];
     let (mut before, mut asked, mut away) = (None, 0, BTreeSet::new());
     while let Some(repository) = next(ctx.databases(), &mut before).await? {
         // One that is away is waited for once; the next tick comes for it again.
         if away.contains(&repository.database) {
             continue;
         }
-        match look(ctx.databases(), &repository).await {
+        let looked = async {
+            let mut asked = 0;
+            for lacking in lacking.into_iter().flatten() {
+                asked += look(ctx.databases(), &repository, lacking).await?;
+            }
+            Ok(asked)
+        };
+        match looked.await {
             Ok(sources) => asked += sources,
             // It was deleted meanwhile, or is on its way to another database.
             Err(Error::NotFound(_) | Error::Moving) => {}
@@ -53,22 +73,32 @@ pub(crate) async fn run(_: SweepSearch, ctx: SystemContext) -> Result<Finished, 
     Ok(ctx.finish(Some(serde_json::json!({ "sources": asked, "databases_away": away }))))
 }
 
-/// How many sources were asked to be read.
-async fn look(databases: &Databases, repository: &Repository) -> Result<usize> {
+/// How many sources were asked to be read, or to get vectors.
+async fn look(databases: &Databases, repository: &Repository, lacking: Lacking) -> Result<usize> {
     let (mut after, mut asked) = (0, 0);
     while asked < MOST {
         let mut tx = databases.begin_to_read(&repository.database, repository.id).await?;
-        let (unread, last) = search_units::list_unread(&mut tx, repository.id, after, LOOKED_AT).await?;
+        let (sources, last) = match lacking {
+            Lacking::Words => search_units::list_unread(&mut tx, repository.id, after, LOOKED_AT).await?,
+            Lacking::Vectors(space) => {
+                passage_vectors::list_missing(&mut tx, repository.id, space, after, LOOKED_AT).await?
+            }
+        };
         tx.commit().await?;
-        if !unread.is_empty() {
+        if !sources.is_empty() {
             let mut tx = databases.begin(&repository.database, repository.id).await?;
-            for source in &unread {
-                let payload = IndexSource::of(*source);
-                outbox::push(&mut tx, repository.id, JobId::mint(), &payload, When::default()).await?;
+            for source in &sources {
+                let (id, job, when) = (repository.id, JobId::mint(), When::default());
+                match lacking {
+                    Lacking::Words => outbox::push(&mut tx, id, job, &IndexSource::of(*source), when).await?,
+                    Lacking::Vectors(_) => {
+                        outbox::push(&mut tx, id, job, &EmbedPassages { source: *source }, when).await?;
+                    }
+                }
             }
             tx.commit().await?;
         }
-        asked += unread.len();
+        asked += sources.len();
         let Some(last) = last else { break };
         after = last;
     }

@@ -66,7 +66,7 @@ pub use repository::{
     Repository, RepositorySettings, Slug, Stages, Tier, UnmappedContexts,
 };
 pub use role::{Domain, Role};
-pub use search::{FoundThrough, IndexSource, SearchMode, SearchType, UnitKind};
+pub use search::{EmbedPassages, FoundThrough, IndexSource, SearchMode, SearchType, UnitKind};
 pub use source::{
     FetchAttempt, PartialText, Passage, RetrieveSource, Source, SourceDecomposition, SourceFailure,
     SourceFile, SourceFilter, SourceImage, SourcePage, SourceStage, SourceStatus, SourceText, TextFile,

@@ -96,3 +96,24 @@ impl Payload for IndexSource {
         Some(format!("{}{}", self.source, if self.gone.is_some() { " gone" } else { "" }))
     }
 }
+
+/// Gives the passages of a source their vectors.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmbedPassages {
+    pub source: SourceId,
+}
+
+impl Payload for EmbedPassages {
+    const KIND: &'static str = "embed_passages";
+    const INTERNAL: bool = true;
+
+    fn subject(&self) -> Option<Subject> {
+        Some(self.source.into())
+    }
+
+    /// It looks at how things are then.
+    fn unique_key(&self) -> Option<String> {
+        Some(self.source.to_string())
+    }
+}

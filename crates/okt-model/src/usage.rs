@@ -23,6 +23,8 @@ words! {
         ConceptSynthesis = "concept_synthesis",
         /// Which images show it.
         ImagePicking = "image_picking",
+        /// Of stretches of sources.
+        PassageEmbedding = "passage_embedding",
         /// What somebody looks for.
         QuestionEmbedding = "question_embedding",
         /// How well texts answer what somebody looks for.

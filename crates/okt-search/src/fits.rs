@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use crate::query::{Phrase, Query};
 use crate::words::Word;
 
-/// Whether the words of a text allow it as an answer. Single words that are looked for are not asked for here.
-pub fn fits(query: &Query, words: &[Word]) -> bool {
-    if query.phrases.is_empty() && query.without.is_empty() {
+/// Whether the words of a text allow it as an answer. Single words that are looked for are not asked for here, and phrases only
+/// where they are required.
+pub fn fits(query: &Query, words: &[Word], phrases_required: bool) -> bool {
+    if (query.phrases.is_empty() || !phrases_required) && query.without.is_empty() {
         return true;
     }
     let mut at: HashMap<u32, &str> = HashMap::with_capacity(words.len());
@@ -22,5 +23,5 @@ pub fn fits(query: &Query, words: &[Word]) -> bool {
             })
         })
     };
-    query.phrases.iter().all(stands) && !query.without.iter().any(stands)
+    (!phrases_required || query.phrases.iter().all(stands)) && !query.without.iter().any(stands)
 }

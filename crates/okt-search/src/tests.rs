@@ -90,7 +90,7 @@ fn any_text_is_a_query_and_a_document() {
             assert!(!word.lexeme.contains(['\'', '\\', '*', '\0', ' ']), "{text:?} {word:?}");
         }
         let phrases = !asked.phrases.is_empty() || !asked.without.is_empty();
-        assert!(fits(&asked, &indexed) || phrases, "{text:?}");
+        assert!(fits(&asked, &indexed, true) || phrases, "{text:?}");
         let marked = highlights(&text, Some(languages[0]), &asked);
         assert!(marked.iter().all(|range| text.get(range.clone()).is_some()), "{text:?}");
         assert!(marked.is_sorted_by(|one, next| one.end < next.start), "{text:?} {marked:?}");
@@ -173,8 +173,10 @@ fn a_phrase_stands_together_and_what_is_excluded_does_not_stand_at_all() {
         ("tides -\"highest tides\"", false),
         ("tides -\"tides highest\"", true),
     ] {
-        assert_eq!(fits(&Query::parse(asked, &["en"], Prefix::Never), &text), expected, "{asked}");
+        assert_eq!(fits(&Query::parse(asked, &["en"], Prefix::Never), &text, true), expected, "{asked}");
     }
+    let asked = Query::parse("\"no such phrase\"", &["en"], Prefix::Never);
+    assert!(fits(&asked, &text, false), "a phrase that is not required");
 }
 
 /// If this fails, texts that were indexed before have other words than questions: raise `WORDS_VERSION`, and write the new

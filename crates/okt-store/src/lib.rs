@@ -43,6 +43,7 @@ pub mod oauth_requests;
 mod old_processes;
 mod opening;
 pub mod outbox;
+pub mod passage_vectors;
 mod probes;
 pub mod promptsets;
 pub mod repositories;

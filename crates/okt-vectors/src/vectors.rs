@@ -55,4 +55,14 @@ impl Vectors {
     pub fn concept_space(&self, space: &EmbeddingSpace) -> Space {
         Space { name: format!("{}_{}_concepts", self.collection, space.no), dimensions: space.dimensions }
     }
+
+    /// Where those of passages are: as those of concepts.
+    pub fn passage_space(&self, space: &EmbeddingSpace) -> Space {
+        Space { name: format!("{}_{}_passages", self.collection, space.no), dimensions: space.dimensions }
+    }
+
+    /// Wherever the vectors are that one model made. Those of facts are the last.
+    pub fn spaces(&self, space: &EmbeddingSpace) -> [Space; 3] {
+        [self.concept_space(space), self.passage_space(space), self.space(space)]
+    }
 }

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use okt_auth::RepoAccess;
-use okt_model::{ConceptFilter, FoundThrough, RepositoryId, Result, SearchType, SourceId, UnitKind};
+use okt_model::{
+    ConceptFilter, FoundThrough, RepositoryId, Result, SearchMode, SearchType, SourceId, UnitKind,
+};
 use okt_search::{Query, fits, highlights, language_of, words};
 use okt_store::concepts::{self, ConceptPlace};
 use okt_store::search_hits::{self, FactHit, SourceHit};
@@ -49,12 +51,15 @@ pub(super) async fn read(
     repository: RepositoryId,
     query: &Query,
     candidates: &[Candidate],
+    mode: SearchMode,
     limit: usize,
 ) -> Result<Vec<SearchHit>> {
+    // A question that needs several texts quotes what one of them has.
+    let phrases_required = mode != SearchMode::Deep;
     let mut hits = Vec::new();
     for batch in candidates.chunks(BATCH) {
         let texts = Texts::read(conn, repository, batch).await?;
-        hits.extend(batch.iter().filter_map(|candidate| texts.hit(candidate, query)));
+        hits.extend(batch.iter().filter_map(|candidate| texts.hit(candidate, query, phrases_required)));
         if hits.len() >= limit {
             break;
         }
@@ -135,7 +140,7 @@ impl Texts {
     }
 
     /// `None` for what is gone, or is not what was asked for.
-    fn hit(&self, candidate: &Candidate, query: &Query) -> Option<SearchHit> {
+    fn hit(&self, candidate: &Candidate, query: &Query, phrases_required: bool) -> Option<SearchHit> {
         let place = SearchPlace { score: candidate.score, kind: candidate.kind, no: candidate.no };
         let first = || self.facts.get(&candidate.no).and_then(|fact| fact.sources.first());
         // A fact that nobody had to look for is shown with the first of its sources.
@@ -169,7 +174,7 @@ impl Texts {
         let looked_at = !matches!(candidate.kind, SearchType::Sources | SearchType::Concepts);
         if looked_at && (!query.phrases.is_empty() || !query.without.is_empty()) {
             let whole = format!("{}. {text}", title.as_deref().unwrap_or_default());
-            if !fits(query, &words(&whole, language)) {
+            if !fits(query, &words(&whole, language), phrases_required) {
                 return None;
             }
         }

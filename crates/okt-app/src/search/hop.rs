@@ -76,16 +76,16 @@ impl App {
         tx.commit().await?;
         let reached = match nearest {
             Some(nearest) => {
-                let cosines = self.cosines(scope, nearest, &map, &compared).await?;
-                reach(&map, cosines.as_ref())
+                let of_facts = self.cosines(scope, nearest, &map, &compared).await?;
+                let of_passages = self.passage_cosines(scope, nearest, &compared).await?;
+                reach(&map, best(of_facts, of_passages).as_ref())
             }
             None => reached,
         };
         Ok(reordered(found, &reached, &ranked, &map, types))
     }
 
-    /// How near the facts of sources are to the question: the best of each. The fact that is nearest becomes the one that its
-    /// source is shown by.
+    /// How near the facts of sources are to the question: the best of each.
     async fn cosines(
         &self,
         scope: &RepoAccess,
@@ -116,6 +116,20 @@ impl App {
             }
         }
         Ok(Some(of_source))
+    }
+}
+
+/// The nearer one of each source. Of neither none is known.
+fn best(one: Option<HashMap<i64, f64>>, other: Option<HashMap<i64, f64>>) -> Option<HashMap<i64, f64>> {
+    match (one, other) {
+        (Some(mut best), Some(other)) => {
+            for (source, cosine) in other {
+                let most = best.entry(source).or_insert(cosine);
+                *most = most.max(cosine);
+            }
+            Some(best)
+        }
+        (one, other) => one.or(other),
     }
 }
 

@@ -65,7 +65,7 @@ impl App {
         let most = usize::try_from(settings.candidates).unwrap_or(usize::MAX).min(candidates.len());
         let first = &mut candidates[..most];
         let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-        let shown = hits::read(&mut tx, scope.repository(), query, first, most).await?;
+        let shown = hits::read(&mut tx, scope.repository(), query, first, request.mode, most).await?;
         tx.commit().await?;
         let places: HashMap<Id, usize> =
             first.iter().enumerate().map(|(at, candidate)| ((candidate.kind, candidate.no), at)).collect();

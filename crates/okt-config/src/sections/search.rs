@@ -13,10 +13,20 @@ use crate::secret::Secret;
 pub struct Search {
     /// Lexical and vector search together.
     pub hybrid: Hybrid,
+    /// Stretches of sources, whether or not facts rest on them.
+    pub passages: Passages,
     /// A second look at the first hits, by a model that reads each together with the question. Off by default: it helps with
     /// questions that one text answers, and costs time and perhaps money. `mode=deep` never uses it, because it puts texts back
     /// that lead to the answer without being it.
     pub rerank: Rerank,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Passages {
+    /// Whether passages are embedded, so that what no fact says is found by its meaning too. Off by default: every source is then
+    /// embedded, and paid for, as a whole. Passages that are there already follow within minutes of the next start.
+    pub vectors: bool,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::period::Period;
 
 /// Every kind of job that has a queue.
-pub const JOB_KINDS: [&str; 26] = [
+pub const JOB_KINDS: [&str; 27] = [
     "retrieve_source",
     "source_decomposition",
     "embed_facts",
@@ -19,6 +19,7 @@ pub const JOB_KINDS: [&str; 26] = [
     "embed_concepts",
     "cleanup_facts",
     "index_source",
+    "embed_passages",
     "summarize_concepts",
     "synthesize_concept",
     "refresh_concept_relations",

@@ -3,6 +3,7 @@
 mod filters;
 mod fuzz;
 mod pages;
+mod passages;
 mod prefixes;
 mod rerank;
 mod upkeep;
@@ -189,12 +190,21 @@ async fn deep_search_goes_on_over_names() {
         ),
         ("Bees", "Honey bees dance on the comb. Honey bees tell each other where food is."),
         ("Tides", "The Moon causes the tides. The tides are highest in the Bay of Fundy."),
+        ("Granite Hymn", "The Granite Hymn is a song of 1931. It was made for Lars Winthersen by others."),
+        ("Lars Winthersen", "He was a sailor. It was there that he grew up, and so did she."),
     ];
     let mut ids = Vec::new();
     for (at, (title, text)) in texts.iter().enumerate() {
         ids.push(add(&app, &format!("d{at}"), title, text).await);
     }
     settled(&app, &ids).await;
+    // Nothing was stated of him, so no concept leads there: his name does. What one text has in quotes, another need not have.
+    let question = "What was the profession of whom \"Granite Hymn\" was made for?";
+    let deep = search(&app, question, "&types=facts,passages&mode=deep").await;
+    let sailor = rows(&deep).iter().find(|row| row["source_ids"][0] == ids.last().unwrap().as_str()).unwrap();
+    let led = (&sailor["type"], &sailor["via"], &sailor["via_name"]);
+    assert_eq!(led, (&json!("passages"), &Value::Null, &json!("lars winthersen")), "{sailor:#}");
+    assert!(sailor["found_by"].as_array().unwrap().contains(&json!("hop")), "{sailor:#}");
     let question = "Where was the director of the film The Silent Harbour born?";
     let deep = search(&app, question, "&types=facts&mode=deep").await;
     assert_eq!((&deep["search_mode"], &deep["degraded_reason"]), (&json!("deep"), &Value::Null), "{deep:#}");
@@ -204,7 +214,10 @@ async fn deep_search_goes_on_over_names() {
     assert!(reached["found_by"].as_array().unwrap().contains(&json!("hop")), "{reached:#}");
     let via = reached["via"].as_str().unwrap();
     let via = app.read(&format!("/concepts/{via}")).await;
-    assert_eq!(via["canonical_name"], "Ole Brandtmann");
+    assert_eq!(
+        (&via["canonical_name"], &reached["via_name"]),
+        (&json!("Ole Brandtmann"), &json!("Ole Brandtmann"))
+    );
     let hybrid = search(&app, question, "&types=facts&mode=hybrid").await;
     assert_eq!(hybrid["search_mode"], "hybrid");
     assert!(rows(&hybrid).iter().all(|row| row["via"].is_null()));

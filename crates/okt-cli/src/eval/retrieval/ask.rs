@@ -75,8 +75,10 @@ pub async fn ask(
 ) -> anyhow::Result<Found> {
     let mut found = Found::default();
     let mut cursor: Option<String> = None;
+    // A question is a text: its quotes do not ask for a phrase.
+    let text = question.text.replace(['"', '“', '”', '„'], " ");
     for page in 0..PAGES {
-        let mut query = vec![("q", &*question.text), ("mode", mode), ("types", types), ("limit", "100")];
+        let mut query = vec![("q", &*text), ("mode", mode), ("types", types), ("limit", "100")];
         query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
         let answer = client.get("/search", &query).await?;
         if page == 0 {

@@ -17,10 +17,11 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Without any source settled or any job ended.
 const PATIENCE: Duration = Duration::from_mins(15);
 /// The jobs between an upload and a source that can be found in every mode; others may be scheduled for any time.
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 8] = [
     "retrieve_source",
     "source_decomposition",
     "index_source",
+    "embed_passages",
     "embed_facts",
     "deduplicate_facts",
     "extract_concepts",

@@ -18,11 +18,12 @@ use okt_store::contexts::NewContext;
 use okt_store::outbox::{self, When};
 use okt_store::{Connection, audit_outbox, contexts, counters};
 use okt_testkit::db::run;
+use uuid::Uuid;
 
 use crate::repositories::two_databases::TwoDatabases;
 use crate::repositories::{
-    isolation_concepts, isolation_curation, isolation_facts, isolation_search, isolation_sources,
-    isolation_summaries,
+    isolation_concepts, isolation_curation, isolation_facts, isolation_passages, isolation_search,
+    isolation_sources, isolation_summaries,
 };
 
 /// What the other tenant has, by the names under which one could ask for it.
@@ -37,6 +38,9 @@ pub(crate) struct Theirs {
     pub duplicate: FactId,
     pub job: JobId,
     pub source: SourceId,
+    /// Its number, and the vector of its passage.
+    pub source_no: i64,
+    pub passage: Uuid,
     pub image: ImageId,
     /// Two of their contexts.
     pub context: i64,
@@ -214,6 +218,7 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
         .chain(isolation_curation::CALLS)
         .chain(isolation_sources::CALLS)
         .chain(isolation_facts::CALLS)
+        .chain(isolation_passages::CALLS)
         .chain(isolation_search::CALLS)
         .chain(isolation_summaries::CALLS)
 }
@@ -236,6 +241,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     let (fact, fact_no, duplicate) = isolation_facts::plant(&mut tx, one, source).await;
     let concepts = isolation_concepts::plant(&mut tx, one, fact_no).await;
     isolation_search::plant(&mut tx, one, fact_no).await;
+    let (source_no, passage) = isolation_passages::plant(&mut tx, one, source).await;
     let step = isolation_curation::plant(&mut tx, one, concepts).await;
     isolation_summaries::plant_for(&mut tx, one, concepts, (fact, fact_no), job).await;
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
@@ -255,6 +261,8 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
             duplicate,
             job,
             source,
+            source_no,
+            passage,
             image,
             context: held.no,
             target: target.no,
@@ -326,6 +334,8 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
         if call(&mut tx, one, theirs).await.unwrap() {
             seen.insert(*name);
         }
+        // Not later: what is still locked would be passed over by the next one.
+        run(&mut tx, "ROLLBACK").await;
     }
     let writes = [
         "audit_outbox::insert",

@@ -42,6 +42,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("search_units::list_unread", |conn, repository, theirs| {
         Box::pin(async move {
+            units::note_unread(conn, repository, theirs.source).await?;
             Ok(units::list_unread(conn, repository, 0, 1_000).await?.0.contains(&theirs.source))
         })
     }),
@@ -96,7 +97,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             let source = units::read_source(conn, repository, theirs.source).await?;
             let no = source.map_or(SOURCE, |source| source.no);
             units::put(conn, repository, no, &[whole(no)], None).await?;
-            Ok(units::note_unread(conn, repository, theirs.source).await?)
+            units::note_unread(conn, repository, theirs.source).await
         })
     }),
     ("search_units::try_hold", |conn, repository, _| {

@@ -9,7 +9,7 @@ use okt_testkit::wait::eventually;
 
 use super::{add, rows, search, settled, sources};
 
-async fn swept(app: &TestApp) {
+pub(super) async fn swept(app: &TestApp) {
     jobs::push(app.service.api.app.databases(), &SweepSearch {}, Duration::ZERO).await.unwrap();
     eventually(Duration::from_mins(1), "the sweep has ended", async || {
         let open = "SELECT count(*) FROM okt_tasks.jobs WHERE kind = 'sweep_search' AND finished_at IS NULL";

@@ -71,7 +71,7 @@ const REFERENCES: [(&str, &str, &str, &str); 40] = [
 ];
 
 /// What looks like a reference and names something of another database, or something that may be gone.
-const ELSEWHERE: [(&str, &str); 14] = [
+const ELSEWHERE: [(&str, &str); 15] = [
     ("audit_outbox", "actor_id"),
     ("audit_outbox", "credential_id"),
     ("audit_outbox", "request_id"),
@@ -88,6 +88,7 @@ const ELSEWHERE: [(&str, &str); 14] = [
     ("outbox", "subject_id"),
     // What became of a fact is found out when it is counted.
     ("relation_changes", "fact_no"),
+    ("search_units", "vector_id"),
     ("sources", "job_id"),
 ];
 
