@@ -37,6 +37,7 @@ impl Dialogue {
             again: None,
             schema: Some(Schema { name: "answer", schema: question.schema }),
             max_tokens: question.max_tokens,
+            thinking: question.thinking,
         };
         Self { chat, divisible: question.divisible, complained: false }
     }

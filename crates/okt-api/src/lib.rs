@@ -40,6 +40,7 @@ mod source_providers;
 mod source_texts;
 mod sources;
 mod streams;
+mod summaries;
 mod table;
 mod users;
 

@@ -15,7 +15,7 @@ use crate::{
     Api, admin, ai_usage, api_keys, audit, auth, concepts, contexts, curation, docs, facts, graph, health,
     invitations, jobs, members, metrics, oauth, once, openapi, presets, promptsets, registry, repositories,
     search, sessions, settings, setup, source_estimates, source_files, source_import, source_providers,
-    source_texts, sources, streams, users,
+    source_texts, sources, streams, summaries, users,
 };
 
 /// The guard for a handler that asks for `System<P>` or `Repository<P>`.
@@ -138,6 +138,9 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<ConceptRead>(), route!(concepts::timeline))
         .at(needs::<ConceptRead>(), route!(concepts::relations))
         .at(needs::<ConceptRead>(), route!(concepts::relation))
+        .at(needs::<ConceptRead>(), route!(summaries::list))
+        .at(needs::<ConceptRead>(), route!(summaries::definition))
+        .at(needs::<ConceptUpdate>(), once(&api.app, route!(summaries::resynthesize)))
         .at(needs::<GraphRead>(), route!(graph::show))
         .at(needs::<GraphRead>(), route!(graph::path))
         .at(needs::<ConceptUpdate>(), route!(curation::reject_link))

@@ -7,6 +7,7 @@ use okt_model::{
     Relation, RelationBands, RepositoryId, Result, Strength,
 };
 use okt_store::concept_relations::{self, RelationPlace, STRONGEST};
+use okt_store::concept_syntheses::{self, SynthesisVersion};
 use okt_store::concepts::{self, ConceptPlace, MOST_FACTS_READ, SourcePlace, TimelinePlace};
 use okt_store::{Connection, concept_aliases, contexts, fact_groups};
 
@@ -56,6 +57,8 @@ pub struct SeenConcept {
     pub concept: Concept,
     pub contexts: Vec<ConceptContext>,
     pub aliases: Vec<Alias>,
+    /// The latest definition of its name, if a model has written one.
+    pub synthesis: Option<SynthesisVersion>,
 }
 
 /// What was read of the newest facts of a concept, and whether these are all of them.
@@ -80,11 +83,9 @@ pub type SharedPlace = (bool, i64);
 impl App {
     /// What the configuration hides from lists of concepts and relations.
     fn floors(&self) -> Floors {
-        let (concepts, refinement) = (&self.config().concepts, &self.config().providers.refinement);
-        let noise = if refinement.enabled { refinement.prune_threshold } else { 0 };
         Floors {
-            fact_count: i64::from(concepts.min_concept_fact_count.max(noise)),
-            shared_fact_count: i64::from(concepts.min_shared_fact_count),
+            fact_count: i64::from(self.config().concept_floor()),
+            shared_fact_count: i64::from(self.config().concepts.min_shared_fact_count),
         }
     }
 
@@ -145,9 +146,10 @@ impl App {
         let name = std::slice::from_ref(&concept.name_key);
         let mut contexts = concepts::list_contexts(&mut tx, repository, name, CONTEXTS).await?;
         let aliases = concept_aliases::list(&mut tx, repository, concept.no, ALIASES).await?;
+        let versions = concept_syntheses::list_versions(&mut tx, repository, &concept.name_key).await?;
         tx.commit().await?;
         let contexts = contexts.remove(&concept.name_key).unwrap_or_default();
-        Ok(SeenConcept { concept, contexts, aliases })
+        Ok(SeenConcept { concept, contexts, aliases, synthesis: versions.into_iter().next() })
     }
 
     /// The facts of a concept, the newest first, each with its place.

@@ -52,7 +52,7 @@ pub struct Estimate {
 
 /// Tokens for each character that is sent.
 #[derive(Clone, Copy)]
-struct Ratio {
+pub(crate) struct Ratio {
     tokens_in: f64,
     tokens_out: f64,
 }
@@ -214,12 +214,12 @@ impl App {
     }
 
     /// A model that is not in the catalogue costs nothing, since it can't be asked.
-    fn price_of(&self, model: &str, tokens_in: u64, tokens_out: u64) -> Money {
+    pub(crate) fn price_of(&self, model: &str, tokens_in: u64, tokens_out: u64) -> Money {
         let found = self.config().providers.ai.models.iter().find(|known| known.id == model);
         found.map_or(Money::ZERO, |model| model.price(tokens_in, tokens_out))
     }
 
-    async fn chosen(&self, scope: &RepoAccess) -> Result<(Promptset, bool)> {
+    pub(crate) async fn chosen(&self, scope: &RepoAccess) -> Result<(Promptset, bool)> {
         let mut conn = self.databases().acquire_system().await?;
         let settings = repository_settings::find(&mut conn, scope.repository()).await?.unwrap_or_default();
         let used = promptsets::find_used(&mut conn, scope.repository()).await?;
@@ -229,7 +229,12 @@ impl App {
     }
 
     /// How many tokens the model made of a character lately, in this repository.
-    async fn history(&self, scope: &RepoAccess, model: &str, operation: Operation) -> Result<Option<Ratio>> {
+    pub(crate) async fn history(
+        &self,
+        scope: &RepoAccess,
+        model: &str,
+        operation: Operation,
+    ) -> Result<Option<Ratio>> {
         let mut tx = self.databases().begin_system().await?;
         let to = ai_calls::today(&mut tx).await?;
         let from = to.checked_sub_days(chrono::Days::new(HISTORY_DAYS)).unwrap_or(to);
@@ -278,7 +283,7 @@ struct ConceptReading {
 }
 
 /// A call that would be made.
-struct Asked {
+pub(crate) struct Asked {
     key: ContentHash,
     characters: f64,
     tokens: f64,
@@ -305,7 +310,7 @@ impl Asked {
     }
 
     /// A question, and the texts that it is about.
-    fn new<'t>(question: &Question, model: &str, texts: impl Iterator<Item = &'t str>) -> Self {
+    pub(crate) fn new<'t>(question: &Question, model: &str, texts: impl Iterator<Item = &'t str>) -> Self {
         Self {
             key: question.key(model),
             characters: float(question.system.chars().count() + question.user.chars().count()),
@@ -322,7 +327,7 @@ impl Asked {
 }
 
 /// What calls would read and write.
-fn tokens(calls: &[&Asked], history: Option<Ratio>, written: f64) -> (u64, u64) {
+pub(crate) fn tokens(calls: &[&Asked], history: Option<Ratio>, written: f64) -> (u64, u64) {
     let (mut reads, mut writes) = (0.0, 0.0);
     for asked in calls {
         let ratio = history.unwrap_or(asked.rule_of_thumb(written));

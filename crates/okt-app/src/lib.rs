@@ -38,6 +38,7 @@ mod settings;
 mod source_providers;
 mod source_texts;
 mod sources;
+mod summaries;
 mod upkeep;
 mod usage;
 
@@ -77,6 +78,7 @@ pub use okt_parse::{ImageKind, Kind as SourceKind};
 pub use okt_queue::Backlog;
 pub use okt_search::{Field as SearchField, Filter as SearchFilter, Years};
 pub use okt_store::concept_relations::RelationPlace;
+pub use okt_store::concept_syntheses::SynthesisVersion;
 pub use okt_store::concepts::{ConceptPlace, SourcePlace, TimelinePlace};
 pub use okt_store::facts::Resting;
 pub use promptsets::SeenPromptset;
@@ -92,6 +94,7 @@ pub use settings::{SeenBudget, SeenSettings, SettingsChange, UsedPromptset};
 pub use source_providers::{FoundSource, FoundSources, ProviderInfo};
 pub use source_texts::{SeenSource, Sentence};
 pub use sources::{Accepted, SourceContents, SourceRequest, Upload};
+pub use summaries::{Changed, DefinitionDiff, SeenDefinition, SeenSlice, SeenSynthesis, SynthesisEstimate};
 
 /// How many documents of clients are read at once.
 const DOCUMENTS: usize = 8;

@@ -6,11 +6,11 @@ use okt_config::{ResolutionProvider, SearchProvider};
 use okt_extract::Promptset;
 use okt_model::{
     ContentHash, Context, Error, JobId, Money, PushLevel, RefineConcepts, RepositorySettings, Result, Stages,
-    UnmappedContexts, Waiting,
+    SummarizeConcepts, UnmappedContexts, Waiting,
 };
 use okt_queue::jobs;
 use okt_store::outbox::{self, When};
-use okt_store::{ai_calls, contexts, promptsets, repository_settings};
+use okt_store::{ai_calls, contexts, promptsets, repository_settings, summary_states};
 
 use crate::{App, Origin};
 
@@ -103,7 +103,10 @@ impl App {
         let settings = repository_settings::lock(&mut tx, scope.repository()).await?;
         let mut settings = settings.ok_or(Error::NotFound("repository"))?;
         let wakes = matches!(change, SettingsChange::Budget(_));
-        let refines = matches!(&change, SettingsChange::Stages(stages) if stages.refinement == Some(true));
+        let turned_on = match &change {
+            SettingsChange::Stages(stages) => *stages,
+            _ => Stages::default(),
+        };
         let before = settings.promptset_hash;
         self.apply(&mut settings, change)?;
         if let Some(hash) = settings.promptset_hash
@@ -118,14 +121,38 @@ impl App {
         if wakes {
             jobs::wake(self.databases(), scope.repository(), Waiting::Budget).await?;
         }
-        if refines {
-            // What came in while the stage was off.
-            let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
-            let payload = RefineConcepts {};
-            outbox::push(&mut tx, scope.repository(), JobId::mint(), &payload, When::default()).await?;
-            tx.commit().await?;
-        }
+        self.catch_up(scope, &settings, turned_on).await?;
         self.seen_settings(scope, settings).await
+    }
+
+    /// Has done what came in while stages were off that are turned on now.
+    async fn catch_up(
+        &self,
+        scope: &RepoAccess,
+        settings: &RepositorySettings,
+        turned_on: Stages,
+    ) -> Result<()> {
+        let (repository, on) = (scope.repository(), Some(true));
+        let providers = &self.config().providers;
+        let summarizes = (turned_on.summarization == on || turned_on.synthesis == on)
+            && providers.summarization.is_on(settings.stages.summarization);
+        if turned_on.refinement != on && !summarizes {
+            return Ok(());
+        }
+        let mut tx = self.databases().begin(scope.database(), repository).await?;
+        if turned_on.refinement == on {
+            let payload = RefineConcepts {};
+            outbox::push(&mut tx, repository, JobId::mint(), &payload, When::default()).await?;
+        }
+        if summarizes {
+            if turned_on.synthesis == on {
+                // Each concept asks for the definition of its name.
+                summary_states::mark_all(&mut tx, repository).await?;
+            }
+            let payload = SummarizeConcepts {};
+            outbox::push(&mut tx, repository, JobId::mint(), &payload, When::default()).await?;
+        }
+        Ok(tx.commit().await?)
     }
 
     fn apply(&self, settings: &mut RepositorySettings, change: SettingsChange) -> Result<()> {

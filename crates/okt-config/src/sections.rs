@@ -129,6 +129,13 @@ impl Config {
         Some(found)
     }
 
+    /// How many facts a concept has to have to be listed and summed up.
+    pub fn concept_floor(&self) -> u32 {
+        let refinement = &self.providers.refinement;
+        let noise = if refinement.enabled { refinement.prune_threshold } else { 0 };
+        self.concepts.min_concept_fact_count.max(noise)
+    }
+
     /// What may be spent on models in a month.
     pub fn spending_limits(&self) -> SpendingLimits {
         let limit = |usd: f64| Money::from_usd(usd).filter(|money| !money.is_zero());

@@ -33,6 +33,9 @@ pub enum Misfit {
     /// Half of its facts or more are several claims in one.
     #[error("{0}")]
     Coarse(String),
+    /// A text cites one side of a known contradiction and not the other.
+    #[error("{0}")]
+    OneSided(String),
 }
 
 /// What becomes of an answer of which half or more are several claims in one.
@@ -47,12 +50,15 @@ pub enum Coarse {
 impl Misfit {
     /// The name of [`Misfit::Coarse`].
     pub const COARSE: &'static str = "too_coarse";
+    /// The name of [`Misfit::OneSided`].
+    pub const ONE_SIDED: &'static str = "one_sided";
 
     /// A name for the kind.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Form(_) | Self::Ground(_) => "misfit",
             Self::Coarse(_) => Self::COARSE,
+            Self::OneSided(_) => Self::ONE_SIDED,
         }
     }
 }

@@ -9,8 +9,8 @@ mod words;
 use std::collections::HashSet;
 
 use crate::reason::Reason;
-pub use words::is_unspaced;
-use words::{Stem, Word, each_word};
+use words::Word;
+pub use words::{Stem, each_word, is_unspaced};
 
 /// The numbers and words of a text.
 #[derive(Default)]
@@ -31,20 +31,37 @@ impl Ground {
 
     /// Every number of a fact has to be there, and at least half of its content words.
     pub fn bears(&self, fact: &str) -> Result<(), Reason> {
-        let mut words = Vec::new();
-        each_word(fact, |word| words.push(word));
-        let mut content: Vec<Word> = words.iter().copied().filter(Word::has_content).collect();
-        if content.is_empty() {
-            content = words;
-        }
-        let found = content.iter().filter(|word| word.is_among(&self.words)).count();
-        if content.is_empty() || found * 2 < content.len() {
+        if !self.has_half(fact) {
             return Err(Reason::NotInText);
         }
         if !numbers::are_among(fact, &self.numbers) {
             return Err(Reason::NumberNotInText);
         }
         Ok(())
+    }
+
+    /// Whether at least half of the content words of a text are there.
+    pub fn has_half(&self, text: &str) -> bool {
+        let mut words = Vec::new();
+        each_word(text, |word| words.push(word));
+        let mut content: Vec<Word> = words.iter().copied().filter(Word::has_content).collect();
+        if content.is_empty() {
+            content = words;
+        }
+        let found = content.iter().filter(|word| word.is_among(&self.words)).count();
+        !content.is_empty() && found * 2 >= content.len()
+    }
+
+    /// Whether every number of a text is there.
+    pub fn has_numbers(&self, text: &str) -> bool {
+        numbers::are_among(text, &self.numbers)
+    }
+
+    /// Whether a word is there, in any of its forms; what is no word, is.
+    pub fn has_word(&self, word: &str) -> bool {
+        let mut all = true;
+        each_word(word, |word| all &= word.is_among(&self.words));
+        all
     }
 }
 

@@ -22,6 +22,7 @@ mod promptset;
 mod question;
 mod reason;
 pub mod same;
+pub mod summaries;
 mod tokens;
 
 pub use answer::{Coarse, Misfit, Weighed};

@@ -132,7 +132,7 @@ mod tests {
         let set = Promptset::builtin();
         assert_eq!(
             set.hash().to_string(),
-            "1fefb0a2657f71aec562cc0b5afcf8faf582f3b7858c5ff11a948a60434b82e1"
+            "a27530b11d1a8c1da9907d7919f753d6eae2ecce28465e72581db62341e316f5"
         );
         assert_eq!(
             set.registry_hash().to_string(),

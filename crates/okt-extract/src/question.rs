@@ -15,6 +15,8 @@ pub struct Question {
     /// this order, and a model that names its sentences before it has said anything names all of them.
     pub schema: &'static str,
     pub max_tokens: u32,
+    /// How long the model may think, where that can be said.
+    pub thinking: Option<&'static str>,
     /// Of an answer that is truncated, what is complete may be read.
     pub divisible: bool,
     /// Covers what is the same for all questions of a phase: `system`, `schema`, `max_tokens`.
@@ -27,24 +29,30 @@ pub struct Question {
 pub(crate) struct Prompt<'p> {
     system: &'p str,
     form: &'static Form,
+    max_tokens: u32,
     hash: [u8; 32],
 }
 
 impl<'p> Prompt<'p> {
     pub(crate) fn new(system: &'p str, form: &'static Form) -> Self {
+        Self::with_max_tokens(system, form, MAX_TOKENS)
+    }
+
+    pub(crate) fn with_max_tokens(system: &'p str, form: &'static Form, max_tokens: u32) -> Self {
         let mut hash = Sha256::new();
-        for part in [system, form.schema, &MAX_TOKENS.to_string()] {
+        for part in [system, form.schema, &max_tokens.to_string()] {
             hash.update(part);
             hash.update([0]);
         }
-        Self { system, form, hash: hash.finalize().into() }
+        Self { system, form, max_tokens, hash: hash.finalize().into() }
     }
 
     pub(crate) fn ask(&self, user: String) -> Question {
         Question {
             system: self.system.to_owned(),
             schema: self.form.schema,
-            max_tokens: MAX_TOKENS,
+            max_tokens: self.max_tokens,
+            thinking: None,
             divisible: self.form.divisible,
             prompt_hash: self.hash,
             input_hash: Sha256::digest(&user).into(),
@@ -106,6 +114,30 @@ pub static CONCEPTS: Form = Form {
     divisible: false,
 };
 
+/// A text, sentence by sentence, each with the facts on which it rests.
+pub static SENTENCES: Form = Form {
+    schema: SENTENCES_SCHEMA,
+    example: r#"{"sentences":[{"text":"…","facts":[1,4]}]}"#,
+    divisible: true,
+};
+
+/// A text with headings.
+pub static SECTIONS: Form = Form {
+    schema: SECTIONS_SCHEMA,
+    example: r#"{"sentences":[{"heading":"","text":"…","facts":[1,4]}]}"#,
+    divisible: true,
+};
+
+/// A text with headings and images.
+pub static ILLUSTRATED: Form = Form {
+    schema: ILLUSTRATED_SCHEMA,
+    example: r#"{"sentences":[{"heading":"","text":"…","facts":[1,4],"image":0}]}"#,
+    divisible: true,
+};
+
+/// Which images are picked.
+pub static PICKED: Form = Form { schema: PICKED_SCHEMA, example: r#"{"images":[3,1]}"#, divisible: false };
+
 const FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"sentences":{"type":"array","items":{"type":"integer"}}},"required":["text","sentences"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;
 
 const IMAGE_FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;
@@ -115,3 +147,11 @@ const VERDICTS_SCHEMA: &str = r#"{"type":"object","properties":{"pairs":{"type":
 const TWINS_SCHEMA: &str = r#"{"type":"object","properties":{"pairs":{"type":"array","items":{"type":"object","properties":{"pair":{"type":"integer"},"verdict":{"type":"string","enum":["same","different","unsure"]},"reason":{"type":"string"}},"required":["pair","verdict","reason"],"additionalProperties":false}}},"required":["pairs"],"additionalProperties":false}"#;
 
 const CONCEPTS_SCHEMA: &str = r#"{"type":"object","properties":{"concepts":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"context":{"type":"string"},"aliases":{"type":"array","items":{"type":"string"}},"facts":{"type":"array","items":{"type":"integer"}}},"required":["name","context","aliases","facts"],"additionalProperties":false}}},"required":["concepts"],"additionalProperties":false}"#;
+
+const SENTENCES_SCHEMA: &str = r#"{"type":"object","properties":{"sentences":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"facts":{"type":"array","items":{"type":"integer"}}},"required":["text","facts"],"additionalProperties":false}}},"required":["sentences"],"additionalProperties":false}"#;
+
+const SECTIONS_SCHEMA: &str = r#"{"type":"object","properties":{"sentences":{"type":"array","items":{"type":"object","properties":{"heading":{"type":"string"},"text":{"type":"string"},"facts":{"type":"array","items":{"type":"integer"}}},"required":["heading","text","facts"],"additionalProperties":false}}},"required":["sentences"],"additionalProperties":false}"#;
+
+const ILLUSTRATED_SCHEMA: &str = r#"{"type":"object","properties":{"sentences":{"type":"array","items":{"type":"object","properties":{"heading":{"type":"string"},"text":{"type":"string"},"facts":{"type":"array","items":{"type":"integer"}},"image":{"type":"integer"}},"required":["heading","text","facts","image"],"additionalProperties":false}}},"required":["sentences"],"additionalProperties":false}"#;
+
+const PICKED_SCHEMA: &str = r#"{"type":"object","properties":{"images":{"type":"array","items":{"type":"integer"}}},"required":["images"],"additionalProperties":false}"#;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use okt_ai::Unanswered;
+use okt_extract::summaries::Attempt;
 use okt_model::{BudgetOf, Error, Waiting};
 
 /// Runs of a job after which a part that a model did not answer for is given up.
@@ -41,6 +42,20 @@ impl Patience {
     }
 }
 
+/// Counts the replies to one question, by what each of them cost: of the second one, whatever can be used is taken.
+#[derive(Debug, Default)]
+pub(crate) struct Replies(AtomicU32);
+
+impl Replies {
+    pub(crate) fn count(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn attempt(&self) -> Attempt {
+        if self.0.load(Ordering::Relaxed) > 1 { Attempt::Last } else { Attempt::First }
+    }
+}
+
 /// Why not everything was asked.
 #[derive(Debug)]
 pub(crate) enum Stopped {
@@ -50,6 +65,18 @@ pub(crate) enum Stopped {
 }
 
 impl Stopped {
+    /// Takes the place of a reason that is less grave.
+    pub(crate) fn merge_into(self, other: &mut Option<Self>) {
+        let gravity = |stopped: &Self| match stopped {
+            Self::Retryable(_) => 0,
+            Self::Wait { .. } => 1,
+            Self::Permanent { .. } => 2,
+        };
+        if other.as_ref().is_none_or(|other| gravity(other) < gravity(&self)) {
+            *other = Some(self);
+        }
+    }
+
     /// Keeps the gravest of several reasons. A part that was answered with nothing usable is no reason to stop: its code and
     /// message are handed back.
     pub(crate) fn keep(stopped: &mut Option<Self>, unanswered: Unanswered) -> Option<(&'static str, String)> {

@@ -29,8 +29,10 @@ mod retrieve_source;
 mod settle_sources;
 mod source_decomposition;
 pub mod spaces;
+mod summarize_concepts;
 mod sweep_concept_relations;
 mod sweep_search;
+mod synthesize_concept;
 mod tools;
 
 use std::time::Duration;
@@ -59,7 +61,7 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .system(with(tools, cleanup_repository::run))
         .system(refill_vectors::run)
         .system(with(tools, settle_sources::run))
-        .system(sweep_concept_relations::run)
+        .system(with(tools, sweep_concept_relations::run))
         .system(with(tools, sweep_search::run))
         .repository(with(tools, cleanup_facts::run))
         .repository(with(tools, deduplicate_facts::run))
@@ -70,9 +72,11 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .repository(with(tools, index_source::run))
         .repository(migrate_context::run)
         .repository(with(tools, refine_concepts::run))
-        .repository(refresh_concept_relations::run)
+        .repository(with(tools, refresh_concept_relations::run))
         .repository(with(tools, retrieve_source::run))
         .repository(with(tools, source_decomposition::run))
+        .repository(with(tools, summarize_concepts::run))
+        .repository(with(tools, synthesize_concept::run))
 }
 
 /// What a job does, with the tools that it needs.

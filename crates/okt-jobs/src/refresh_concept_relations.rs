@@ -5,12 +5,18 @@ use okt_model::{Progress, RefreshConceptRelations};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::{concept_relations, counters};
 
+use crate::{Tools, summarize_concepts};
+
 /// Changes in one transaction. Nobody else counts meanwhile.
 const BATCH: i64 = 500;
 /// So many changes may be more work one by one than all at once.
 const MANY: i64 = 100_000;
 
-pub(crate) async fn run(_: RefreshConceptRelations, ctx: JobContext) -> Result<Finished, JobError> {
+pub(crate) async fn run(
+    _: RefreshConceptRelations,
+    ctx: JobContext,
+    tools: Tools,
+) -> Result<Finished, JobError> {
     let repository = ctx.repository();
     let mut tx = ctx.checkpoint().await?;
     let counts = counters::list(&mut tx, repository).await?;
@@ -20,7 +26,7 @@ pub(crate) async fn run(_: RefreshConceptRelations, ctx: JobContext) -> Result<F
         let recomputed = concept_relations::recompute(&mut tx, repository).await?;
         tx.commit().await?;
         let output = serde_json::json!({ "recomputed": true, "facts": recomputed.facts });
-        return ctx.begin().await?.commit(Some(output)).await;
+        return finish(&ctx, &tools, output).await;
     }
     tx.commit().await?;
     let (mut done, mut changed) = (0, 0);
@@ -35,5 +41,12 @@ pub(crate) async fn run(_: RefreshConceptRelations, ctx: JobContext) -> Result<F
         changed += folded.facts;
         ctx.progress(Progress { stage: "relations".to_owned(), done, total: None, message: None });
     }
-    ctx.begin().await?.commit(Some(serde_json::json!({ "recomputed": false, "facts": changed }))).await
+    finish(&ctx, &tools, serde_json::json!({ "recomputed": false, "facts": changed })).await
+}
+
+/// Has the concepts summed up whose facts have changed.
+async fn finish(ctx: &JobContext, tools: &Tools, output: serde_json::Value) -> Result<Finished, JobError> {
+    let mut tx = ctx.begin().await?;
+    summarize_concepts::push(&mut tx, ctx, tools).await?;
+    tx.commit(Some(output)).await
 }

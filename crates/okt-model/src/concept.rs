@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
 use crate::text::plain;
-use crate::{ConceptId, Fact, JobId, NoFacts, Payload, SourceId, Subject, UserId};
+use crate::{ConceptId, Fact, JobId, NoFacts, Payload, SourceId, Subject, SubjectKind, UserId};
 
 /// Stands where the name of a model would, where concepts are found by rules and no model is asked. Another name when its
 /// rules change.
@@ -334,6 +334,49 @@ impl Payload for RefreshConceptRelations {
     /// It looks at how things are then.
     fn unique_key(&self) -> Option<String> {
         Some(String::new())
+    }
+}
+
+words! {
+    /// Who made a text about a concept.
+    TextMethod {
+        Model = "model",
+        /// Nobody: it is made of the facts that say most.
+        Extractive = "extractive",
+    }
+}
+
+/// Sums up what the facts of concepts say, for those whose facts have changed.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SummarizeConcepts {}
+
+impl Payload for SummarizeConcepts {
+    const KIND: &'static str = "summarize_concepts";
+    const INTERNAL: bool = true;
+
+    /// It looks at how things are then.
+    fn unique_key(&self) -> Option<String> {
+        Some(String::new())
+    }
+}
+
+/// Says what a name means, from the slices of all concepts of that name.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SynthesizeConcept {
+    /// One of them.
+    pub concept: ConceptId,
+    /// Somebody wants it anew, also if nothing has changed.
+    #[serde(default)]
+    pub again: bool,
+}
+
+impl Payload for SynthesizeConcept {
+    const KIND: &'static str = "synthesize_concept";
+
+    fn subject(&self) -> Option<Subject> {
+        Some(Subject::new(SubjectKind::Concept, self.concept.uuid()))
     }
 }
 

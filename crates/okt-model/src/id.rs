@@ -79,6 +79,8 @@ ids! {
     SessionId,
     /// A source.
     SourceId,
+    /// A slice of what is known of a concept.
+    SummaryId,
     /// One signed token (its `jti`).
     TokenId,
     /// A person's account.

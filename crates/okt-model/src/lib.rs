@@ -38,7 +38,8 @@ pub use concept::{
     Alias, AliasBy, CATCH_ALL_CONTEXT, CONCEPT_MODEL, Concept, ConceptContext, ConceptExtraction,
     ConceptFilter, ConceptMergedBy, ConceptSource, DateKind, DatedFact, EmbedConcepts, ExtractConcepts,
     FoundBy, MAX_WORD_KEY, NewConcept, NewConceptMerge, NoPath, RefineConcepts, RefreshConceptRelations,
-    Relation, RelationBands, Strength, name_key, word_key, word_keys,
+    Relation, RelationBands, Strength, SummarizeConcepts, SynthesizeConcept, TextMethod, name_key, word_key,
+    word_keys,
 };
 pub use curation::{
     CuratedAlias, CuratedConcept, CuratedFact, CuratedLink, CurationAction, CurationDetails, CurationEffects,
@@ -52,7 +53,7 @@ pub use fact::{
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
     ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, CurationId, FactId, GrantId,
-    ImageId, InvitationId, JobId, RepositoryId, SessionId, SourceId, TokenId, UserId,
+    ImageId, InvitationId, JobId, RepositoryId, SessionId, SourceId, SummaryId, TokenId, UserId,
 };
 pub use job::{Cost, Failure, Job, JobFilter, JobState, NewJob, Payload, Progress, Waiting};
 pub use locator::{Locator, ResourceType};

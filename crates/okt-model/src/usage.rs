@@ -17,6 +17,12 @@ words! {
         ConceptEmbedding = "concept_embedding",
         /// Whether two concepts are one thing.
         ConceptRefinement = "concept_refinement",
+        /// What some facts of a concept say.
+        ConceptSummary = "concept_summary",
+        /// What a name means.
+        ConceptSynthesis = "concept_synthesis",
+        /// Which images show it.
+        ImagePicking = "image_picking",
         /// Of stretches of sources.
         PassageEmbedding = "passage_embedding",
         /// What somebody looks for.

@@ -53,6 +53,8 @@ pub struct Chat {
     /// What the answer has to be like.
     pub schema: Option<Schema>,
     pub max_tokens: u32,
+    /// How long it may think, such as `low`; only models that can be told are.
+    pub thinking: Option<&'static str>,
 }
 
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use okt_model::{ConceptId, ConceptMergedBy, Error, JobId, NewConceptMerge, Repos
 use sqlx::PgConnection;
 
 use crate::concepts::{COUNTER, Held, check_name, count, hold, members, roots};
-use crate::{concept_relations, counters};
+use crate::{concept_relations, concept_syntheses, counters};
 use okt_pg::Result;
 
 /// Merges a concept, or the one that it is part of, into another; returns the number of the entry in the journal. `None` if one
@@ -63,6 +63,8 @@ pub async fn insert(
         );
         let no = no.fetch_one(&mut *conn).await?;
         recount(conn, repository, &held, concept, -1).await?;
+        let names: Vec<&str> = held.iter().map(|held| held.name_key.as_str()).collect();
+        concept_syntheses::remove_unnamed(conn, repository, &names).await?;
         return Ok(Some(no));
     }
     Err(Error::Overloaded("the same concepts are just being merged").into())

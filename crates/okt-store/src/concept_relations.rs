@@ -3,13 +3,15 @@
 //! Whoever changes which concepts a fact speaks of, or which facts and concepts are one, writes the facts to the log in the same
 //! transaction. [`fold`] takes a few of them, compares what is counted for each with what should be, and adds the differences
 //! to the relations and to the counts of the concepts. Only [`fold`] and [`recompute`] write these counts, one of them at a time
-//! in each repository. Between a change and the next fold the counts are those of before.
+//! in each repository. Between a change and the next fold the counts are those of before. Whatever changes a concept's facts comes
+//! by here, so the concepts that are summed up are marked here too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use okt_model::{ConceptId, Error, Relation, RelationBands, RepositoryId};
 use sqlx::PgConnection;
 
+use crate::summary_states;
 use okt_pg::Result;
 
 /// What a step did.
@@ -93,6 +95,9 @@ pub async fn recompute(conn: &mut PgConnection, repository: RepositoryId) -> Res
         repository.uuid(),
     );
     let concepts = concepts.execute(&mut *conn).await?.rows_affected();
+    if facts > 0 {
+        summary_states::mark(conn, repository, None).await?;
+    }
     Ok(Recomputed { facts, relations, concepts: i64::try_from(concepts).map_err(Error::internal)? })
 }
 
@@ -233,7 +238,7 @@ pub(crate) async fn mark_concepts(
 }
 
 /// Nobody else counts in the repository until the end of the transaction. In two numbers, beside those of the write fence.
-async fn hold(conn: &mut PgConnection, repository: RepositoryId) -> Result<()> {
+pub(crate) async fn hold(conn: &mut PgConnection, repository: RepositoryId) -> Result<()> {
     sqlx::query!("SELECT pg_advisory_xact_lock(1869771877, hashtext($1::uuid::text))", repository.uuid())
         .execute(conn)
         .await?;
@@ -248,6 +253,8 @@ struct Change {
     /// Facts and their concepts, one pair after the other.
     counted: (Vec<i64>, Vec<i64>),
     concepts: BTreeMap<i64, i64>,
+    /// Concepts that a fact came to or left; their number of facts may be the same.
+    touched: BTreeSet<i64>,
     /// By the lower and the higher number.
     pairs: BTreeMap<(i64, i64), i64>,
 }
@@ -270,6 +277,7 @@ impl Change {
         for (at, one) in these.iter().enumerate() {
             if only[at] {
                 *self.concepts.entry(*one).or_default() += delta;
+                self.touched.insert(*one);
             }
             for (later, other) in these.iter().enumerate().skip(at + 1) {
                 if only[at] || only[later] {
@@ -306,6 +314,8 @@ impl Change {
         )
         .execute(&mut *conn)
         .await?;
+        let touched: Vec<i64> = self.touched.into_iter().collect();
+        summary_states::mark(conn, repository, Some(&touched)).await?;
         let (more, less): (Vec<_>, Vec<_>) =
             self.pairs.into_iter().filter(|(_, delta)| *delta != 0).partition(|(_, delta)| *delta > 0);
         if !more.is_empty() {

@@ -19,7 +19,7 @@ use okt_model::{ConceptId, Error, RepositoryId, name_key};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::{concept_relations, counters};
+use crate::{concept_relations, concept_syntheses, counters, summary_states};
 use okt_pg::Result;
 
 pub use facts::{
@@ -149,12 +149,33 @@ pub async fn update(
         .execute(&mut *conn)
         .await?;
         rename_words(conn, repository, no, &held.name_key, &key).await?;
+        define_anew(conn, repository, no, &held.name_key).await?;
         if context != held.context_no {
             count(conn, repository, &[(held.context_no, -1), (context, 1)]).await?;
         }
         return Ok(true);
     }
     Err(Error::Overloaded("the same concept is just being changed").into())
+}
+
+/// A concept was called so, or was in another context. Definitions are about a name and its contexts, so it is looked at anew,
+/// and so are those that are still called so.
+pub(crate) async fn define_anew(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: i64,
+    former: &str,
+) -> Result<()> {
+    concept_syntheses::remove_unnamed(conn, repository, &[former]).await?;
+    let named = sqlx::query_scalar!(
+        "SELECT no FROM okt_repository.concepts
+          WHERE repository_id = $1 AND (no = $2 OR name_key = $3 AND merged_into IS NULL)",
+        repository.uuid(),
+        concept,
+        former,
+    );
+    let named = named.fetch_all(&mut *conn).await?;
+    summary_states::mark(conn, repository, Some(&named)).await
 }
 
 pub(crate) const COUNTER: &str = "concepts";

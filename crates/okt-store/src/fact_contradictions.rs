@@ -70,6 +70,33 @@ pub async fn list_judged(
     Ok(rows.into_iter().map(|row| (row.fact_no, row.other_no)).collect())
 }
 
+/// The pairs among these facts, which are canonical ones, that may contradict each other, themselves or through duplicates; the
+/// smaller number first.
+#[tracing::instrument(level = "debug", name = "db.fact_contradictions.list_among", skip_all)]
+pub async fn list_among(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    facts: &[i64],
+) -> Result<Vec<(i64, i64)>> {
+    let rows = sqlx::query!(
+        r#"WITH members AS MATERIALIZED (
+               SELECT f.no, f.no AS canonical FROM okt_repository.facts f WHERE f.repository_id = $1 AND f.no = ANY ($2)
+                UNION ALL
+               SELECT f.no, f.merged_into FROM okt_repository.facts f WHERE f.repository_id = $1 AND f.merged_into = ANY ($2))
+           SELECT DISTINCT least(m.canonical, o.canonical) AS "one!", greatest(m.canonical, o.canonical) AS "other!"
+             FROM members m
+             JOIN okt_repository.fact_contradictions c
+               ON c.repository_id = $1 AND c.fact_no = m.no AND c.difference NOT IN ('name', 'wording', 'judged')
+             JOIN members o ON o.no = c.other_no
+            WHERE m.canonical <> o.canonical
+            ORDER BY 1, 2"#,
+        repository.uuid(),
+        facts,
+    );
+    let rows = rows.fetch_all(conn).await?;
+    Ok(rows.into_iter().map(|row| (row.one, row.other)).collect())
+}
+
 /// The candidate contradictions of a fact, which is given with its duplicates, the nearest first.
 #[tracing::instrument(level = "debug", name = "db.fact_contradictions.list", skip_all)]
 pub async fn list(

@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 32] = [
+pub const TABLES: [Table; 36] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
@@ -37,6 +37,10 @@ pub const TABLES: [Table; 32] = [
     knowledge("relation_changes", "no"),
     knowledge("relation_facts", "fact_no"),
     knowledge("concept_relations", "concept_no, other_no"),
+    knowledge("summary_states", "concept_no"),
+    knowledge("concept_summaries", "concept_no, slice_number"),
+    knowledge("summary_facts", "concept_no, fact_no"),
+    knowledge("concept_syntheses", "name_key, version"),
     knowledge("sources", "id"),
     knowledge("source_texts", "source_id"),
     knowledge("source_images", "source_id, id"),

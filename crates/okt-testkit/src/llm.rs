@@ -8,6 +8,7 @@ mod fate;
 mod serve;
 #[cfg(test)]
 mod tests;
+mod texts;
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -48,6 +49,8 @@ pub struct Behaviour {
     pub relevance: fn(&str, &str) -> f64,
     /// Beside that it names what no fact says: places that do not exist, pronouns, numbers, facts that it was not shown.
     pub inventive: bool,
+    /// What its texts about concepts cite.
+    pub citing: Citing,
     pub seed: u64,
     /// What a request is told that was too much.
     pub retry_after_secs: u64,
@@ -71,12 +74,24 @@ impl Default for Behaviour {
             concepts: answers::names,
             relevance: answers::shared_words,
             inventive: false,
+            citing: Citing::Faithful,
             seed: 0,
             retry_after_secs: 1,
             dimensions: 1_024,
             keep: false,
         }
     }
+}
+
+/// What sentences about facts rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Citing {
+    /// The facts that say so.
+    Faithful,
+    /// Others, none, facts that nobody showed; and some sentences say what no fact says.
+    Wild,
+    /// Of facts that contradict each other only one.
+    OneSided,
 }
 
 /// What begins so gets a vector of zeros, as some models give for what they can't read.

@@ -11,6 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::facts::FactRow;
+use crate::summaries::VersionView;
 use crate::vocabulary::{ConceptSort, read_if_given, schema};
 
 /// Something that facts speak of, in one context.
@@ -84,6 +85,9 @@ pub struct ConceptView {
     pub unmapped_label: Option<String>,
     /// The first 200 of its other names, in the order of letters.
     pub aliases: Vec<AliasView>,
+    /// The latest definition of its name that a model has written; null without one. The text is at `definition`.
+    #[schema(required)]
+    pub synthesis: Option<VersionView>,
     /// The id that was asked for, if that concept was merged into this one; null otherwise.
     #[schema(required)]
     pub merged_from: Option<Uuid>,
@@ -317,13 +321,14 @@ impl ConceptRow {
 impl ConceptView {
     /// As whoever asked for this id sees it.
     pub fn new(seen: SeenConcept, asked: ConceptId) -> Self {
-        let SeenConcept { concept, contexts, aliases } = seen;
+        let SeenConcept { concept, contexts, aliases, synthesis } = seen;
         Self {
             merged_from: (concept.id != asked).then(|| asked.uuid()),
             description: concept.description.clone(),
             unmapped_label: concept.unmapped_label.clone(),
             created_at: concept.created_at,
             aliases: aliases.into_iter().map(Into::into).collect(),
+            synthesis: synthesis.map(Into::into),
             row: ConceptRow::new(concept, contexts, &ConceptPlace::MOST_FACTS),
         }
     }

@@ -29,5 +29,6 @@ pub mod source_import;
 pub mod source_providers;
 pub mod source_views;
 pub mod sources;
+pub mod summaries;
 pub mod users;
 pub mod vocabulary;

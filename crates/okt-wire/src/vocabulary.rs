@@ -58,6 +58,15 @@ words! {
 }
 
 words! {
+    /// What became of a sentence from one version of a text to another.
+    SentenceChange {
+        Same = "same",
+        Added = "added",
+        Removed = "removed",
+    }
+}
+
+words! {
     /// What happens when a budget is used up.
     OnExceed {
         Pause = "pause",
@@ -193,6 +202,10 @@ pub mod schema {
         /// `history`: what the repository has seen of the model lately; `rule_of_thumb`: how much models read and write by
         /// and large.
         EstimateBasis = all!(super::EstimateBasis), "history";
+        /// `model`: a model has written it; `extractive`: it is made of the facts that say most while it is read.
+        TextMethod = all!(okt_model::TextMethod), "model";
+        /// What became of a sentence from one version of a definition to another.
+        SentenceChange = all!(super::SentenceChange), "same";
         /// `new`: not yet compared with other facts; `stable`: compared; `duplicate`: merged into a canonical fact; `rejected`: by
         /// a person.
         FactStatus = all!(okt_model::FactStatus), "stable";

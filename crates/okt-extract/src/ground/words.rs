@@ -38,6 +38,11 @@ impl Word {
         [Some(self.long), (self.short != self.long).then_some(self.short)].into_iter().flatten()
     }
 
+    /// What it is counted by: the same for `nest` and `nests`.
+    pub const fn stem(&self) -> Stem {
+        if self.length <= STEM { self.short } else { self.long }
+    }
+
     pub fn is_among(&self, stems: &HashSet<Stem>) -> bool {
         stems.contains(&self.long) || (self.length <= STEM && stems.contains(&self.short))
     }
@@ -188,6 +193,8 @@ mod tests {
         let stems = |text: &str| words(text).iter().flat_map(Word::stems).collect::<HashSet<Stem>>();
         let among = |one: &str, text: &str| words(one)[0].is_among(&stems(text));
         assert!(among("Birds", "a bird") && among("bird", "birds") && among("surveys", "the surveyor"));
+        assert_eq!(words("nest")[0].stem(), words("Nests")[0].stem());
+        assert_ne!(words("survey")[0].stem(), words("surge")[0].stem());
         assert!(!among("bird", "a bid") && !among("survey", "surge") && !among("ab", "ba abc"));
         // Nothing is shifted out, however high a letter is.
         assert!(!among("\u{1e922}bcde", "bcde") && !among("\u{1e922}bcde", "\u{1e923}bcde"));

@@ -42,7 +42,7 @@ impl Remote {
         T: Fn() -> F,
         F: Future<Output = okt_model::Result<()>>,
     {
-        let body = wire::chat(&self.settings.id, chat);
+        let body = wire::chat(&self.settings.id, self.settings.thinks, chat);
         let asked = wire::size(chat);
         let read = |answer: &[u8]| self.endpoint.read_chat(answer, asked);
         let answer = self.ask("chat/completions", body, turn, read).await?;

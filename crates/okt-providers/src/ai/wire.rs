@@ -23,7 +23,8 @@ pub(super) struct Said {
     pub usage: Usage,
 }
 
-pub(super) fn chat(model: &str, chat: &Chat) -> Bytes {
+/// With how long it may think, if it `thinks`.
+pub(super) fn chat(model: &str, thinks: bool, chat: &Chat) -> Bytes {
     let mut messages = Vec::with_capacity(4);
     if !chat.system.is_empty() {
         messages.push(Turn { role: "system", content: Content::Text(&chat.system) });
@@ -41,7 +42,15 @@ pub(super) fn chat(model: &str, chat: &Chat) -> Bytes {
             schema: serde_json::from_str(schema.schema).expect("a schema is a constant"),
         },
     });
-    let body = Request { model, messages, temperature: 0, max_tokens: chat.max_tokens, response_format };
+    let reasoning_effort = chat.thinking.filter(|_| thinks);
+    let body = Request {
+        model,
+        messages,
+        temperature: 0,
+        max_tokens: chat.max_tokens,
+        reasoning_effort,
+        response_format,
+    };
     serde_json::to_vec(&body).expect("texts and numbers can be written").into()
 }
 
@@ -56,6 +65,8 @@ struct Request<'c> {
     messages: Vec<Turn<'c>>,
     temperature: u8,
     max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'c str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'c>>,
 }
@@ -296,8 +307,12 @@ mod tests {
             again: None,
             schema: Some(Schema { name: "answer", schema: r#"{"text":1,"sentences":2}"# }),
             max_tokens: 1,
+            thinking: Some("high"),
         };
-        let body = chat("small", &question);
-        assert!(str::from_utf8(&body).expect("JSON").contains(r#""schema":{"text":1,"sentences":2}"#));
+        let body = chat("small", false, &question);
+        let body = str::from_utf8(&body).expect("JSON");
+        assert!(body.contains(r#""schema":{"text":1,"sentences":2}"#) && !body.contains("reasoning_effort"));
+        let body = chat("large", true, &question);
+        assert!(str::from_utf8(&body).expect("JSON").contains(r#""reasoning_effort":"high""#));
     }
 }

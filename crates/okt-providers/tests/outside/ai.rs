@@ -56,7 +56,7 @@ fn free() -> Ready<okt_model::Result<()>> {
 
 fn question(user: &str) -> Chat {
     let user = vec![Part::Text(user.to_owned())];
-    Chat { system: "Be short.".into(), user, again: None, schema: None, max_tokens: 100 }
+    Chat { system: "Be short.".into(), user, again: None, schema: None, max_tokens: 100, thinking: None }
 }
 
 fn said(text: &str, finish: &str) -> Value {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use okt_model::{
     ConceptId, ContentHash, CuratedAlias, CuratedFact, CuratedLink, CurationEffects, CurationId, Error,
-    FactStatus, Renamed, RepositoryId, UserId,
+    FactStatus, Renamed, RepositoryId, Subject, SubjectKind, UserId,
 };
 use sqlx::PgConnection;
 
@@ -13,7 +13,7 @@ use super::links::bytes;
 use super::{find, hold};
 use crate::concepts::{self, COUNTER};
 use crate::words::word;
-use crate::{concept_merges, concept_relations, counters, facts};
+use crate::{concept_merges, concept_relations, concept_syntheses, counters, facts, model_answers};
 use okt_pg::Result;
 
 /// Steps that are named where they have to be undone first.
@@ -134,6 +134,7 @@ async fn name_back(conn: &mut PgConnection, repository: RepositoryId, before: &R
         .execute(&mut *conn)
         .await?;
         concepts::rename_words(conn, repository, before.concept, &held.name_key, &before.name_key).await?;
+        concepts::define_anew(conn, repository, before.concept, &held.name_key).await?;
         if !free && context != held.context_no {
             concepts::count(conn, repository, &[(held.context_no, -1), (context, 1)]).await?;
         }
@@ -270,7 +271,7 @@ async fn take_concept(
     by: UserId,
 ) -> Result<()> {
     let row = sqlx::query!(
-        r#"SELECT c.id, c.context_no, c.merged_into,
+        r#"SELECT c.id, c.name_key, c.context_no, c.merged_into,
                   EXISTS (SELECT FROM okt_repository.fact_concepts l WHERE l.repository_id = $1 AND l.concept_no = $2)
                OR EXISTS (SELECT FROM okt_repository.concept_aliases a WHERE a.repository_id = $1 AND a.concept_no = $2)
                OR EXISTS (SELECT FROM okt_repository.concepts m WHERE m.repository_id = $1 AND m.merged_into = $2)
@@ -299,6 +300,9 @@ async fn take_concept(
         return Ok(());
     }
     sqlx::query_file!("src/sql/delete_concept.sql", repository.uuid(), made).execute(&mut *conn).await?;
+    concept_syntheses::remove_unnamed(conn, repository, &[&row.name_key]).await?;
+    let subject = Subject::new(SubjectKind::Concept, row.id);
+    model_answers::forget(conn, repository, subject).await?;
     concepts::count(conn, repository, &[(row.context_no, -1)]).await?;
     counters::add(conn, repository, COUNTER, -1).await?;
     Ok(())

@@ -1,6 +1,7 @@
 -- Deletes what refers to deleted facts. Facts that were merged into one of them stay with their canonical fact.
 WITH concepts AS (DELETE FROM okt_repository.fact_concepts WHERE repository_id = $1 AND fact_no = ANY ($2)),
 readings AS (DELETE FROM okt_repository.concept_readings WHERE repository_id = $1 AND fact_no = ANY ($2)),
+summaries AS (DELETE FROM okt_repository.summary_facts WHERE repository_id = $1 AND fact_no = ANY ($2)),
 contradictions AS (
     DELETE FROM okt_repository.fact_contradictions
      WHERE repository_id = $1 AND (fact_no = ANY ($2) OR other_no = ANY ($2))),

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::Behaviour;
+use super::texts::written;
 
 /// What an image counts.
 const IMAGE_TOKENS: u64 = 765;
@@ -72,6 +73,9 @@ impl Question {
             let said: Vec<_> =
                 said.map(|(number, verdict)| json!({ "pair": number, "verdict": verdict })).collect();
             return json!({ "pairs": said }).to_string();
+        }
+        if self.user.starts_with("Concept: ") {
+            return written(&self.user, behaviour.citing);
         }
         let sentences: Vec<_> = self.user.lines().filter_map(sentence).collect();
         if self.user.starts_with("Contexts:\n") {
@@ -150,7 +154,7 @@ pub(super) fn names(fact: &str) -> Vec<(String, &'static str)> {
 }
 
 /// `[12] A sentence.`
-fn sentence(line: &str) -> Option<(u64, &str)> {
+pub(super) fn sentence(line: &str) -> Option<(u64, &str)> {
     let (number, text) = line.trim_start().strip_prefix('[')?.split_once("] ")?;
     Some((number.parse().ok()?, text))
 }

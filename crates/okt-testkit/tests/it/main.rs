@@ -21,5 +21,6 @@ mod search;
 mod soak;
 mod sources;
 mod storage;
+mod summaries;
 mod upgrade;
 mod vectors;

@@ -13,6 +13,7 @@ mod isolation_facts;
 mod isolation_passages;
 mod isolation_search;
 mod isolation_sources;
+mod isolation_summaries;
 mod late_movers;
 mod members;
 mod merging;

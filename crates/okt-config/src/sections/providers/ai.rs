@@ -75,6 +75,9 @@ pub struct Model {
     /// Concurrent calls from one process; 0 for no limit.
     #[serde(default)]
     pub max_in_flight: u32,
+    /// Whether it can be told how long to think (`reasoning_effort`). Other models refuse a request that says so.
+    #[serde(default)]
+    pub thinks: bool,
 }
 
 impl Model {

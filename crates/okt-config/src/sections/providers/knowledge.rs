@@ -89,6 +89,13 @@ pub struct Summarization {
     pub max_tokens: u32,
 }
 
+impl Summarization {
+    /// Whether concepts are summed up, where a repository may have chosen otherwise.
+    pub fn is_on(&self, chosen: Option<bool>) -> bool {
+        chosen.unwrap_or(self.enabled) && !self.model.is_empty()
+    }
+}
+
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Refinement {
@@ -120,7 +127,7 @@ pub struct Synthesis {
     /// Maximum output tokens per call.
     #[schemars(range(min = 1))]
     pub max_tokens: u32,
-    /// How long the model may think.
+    /// How long the model may think, if its entry in `providers.ai.models` says that it `thinks`.
     pub thinking_level: ThinkingLevel,
     /// Images shown in a definition.
     pub max_images: u32,
@@ -132,10 +139,28 @@ pub struct Synthesis {
     pub max_related_syntheses: u32,
 }
 
+impl Synthesis {
+    /// Whether names are defined, where a repository may have chosen otherwise.
+    pub fn is_on(&self, chosen: Option<bool>) -> bool {
+        chosen.unwrap_or(self.enabled) && !self.model.is_empty()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingLevel {
     Low,
     Medium,
     High,
+}
+
+impl ThinkingLevel {
+    /// As models are told.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
 }

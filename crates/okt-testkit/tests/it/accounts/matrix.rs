@@ -67,6 +67,7 @@ fn body(line: &Line, about: &About) -> Option<Value> {
             | "/api/v1/repositories/{repoID}/sources/import"
             | "/api/v1/repositories/{repoID}/sources/{sourceID}/process"
             | "/api/v1/repositories/{repoID}/sources/{sourceID}/retry"
+            | "/api/v1/repositories/{repoID}/concepts/{conceptID}/resynthesize"
             | "/api/v1/repositories/{repoID}/settings/contribute-all"
             | "/api/v1/repositories/{repoID}/settings/pull-all"
             | "/api/v1/repositories/{repoID}/curation/{curationID}/undo",

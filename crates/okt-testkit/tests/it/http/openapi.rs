@@ -8,8 +8,8 @@ use serde_json::Value;
 
 /// What an operation may begin with: what it does.
 const VERBS: &str = "accept add assign cancel change classify contribute create decide delete end estimate get import invite \
-    issue list log mark merge migrate process pull refresh register reject remove rescue retrieve retry revoke search set \
-    show sign split undo unmark update upload watch withdraw";
+    issue list log mark merge migrate process pull refresh register reject remove rescue resynthesize retrieve retry revoke \
+    search set show sign split undo unmark update upload watch withdraw";
 
 async fn document() -> Value {
     TestService::product(&[]).await.get("/api/v1/openapi.json").await.json()

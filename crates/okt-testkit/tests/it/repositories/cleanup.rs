@@ -19,7 +19,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::repositories::two_databases::{REPOSITORIES, TwoDatabases, id_of, path};
-use crate::repositories::{isolation_facts, isolation_search, isolation_sources};
+use crate::repositories::{isolation_facts, isolation_search, isolation_sources, isolation_summaries};
 
 /// Rows of a repository in every table of its home.
 pub fn rows(id: Uuid) -> String {
@@ -35,9 +35,12 @@ pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
     counters::add(&mut tx, id.into(), "facts", 5_997).await.unwrap();
     let job = JobId::mint();
     let (source, _) = isolation_sources::plant(&mut tx, id.into(), job, &job.to_string()).await;
-    let (_, fact, _) = isolation_facts::plant(&mut tx, id.into(), source).await;
+    let (fact_id, fact, _) = isolation_facts::plant(&mut tx, id.into(), source).await;
     furnish_concepts(&mut tx, id, fact).await;
     isolation_search::plant(&mut tx, id.into(), fact).await;
+    let concepts = concept_vectors::list(&mut tx, id.into(), 0, 2).await.unwrap();
+    let facts = (fact_id, fact, fact + 1_000_000);
+    isolation_summaries::plant(&mut tx, id.into(), (concepts[0], concepts[1]), facts, job).await;
     let payload = CleanupRepository { repository: id.into() };
     // Of a kind that nobody here runs for a repository.
     outbox::push(&mut tx, id.into(), JobId::mint(), &payload, When { priority: 0, delay_ms: 3_600_000 })

@@ -23,7 +23,7 @@ use uuid::Uuid;
 use crate::repositories::two_databases::TwoDatabases;
 use crate::repositories::{
     isolation_concepts, isolation_curation, isolation_facts, isolation_passages, isolation_search,
-    isolation_sources,
+    isolation_sources, isolation_summaries,
 };
 
 /// What the other tenant has, by the names under which one could ask for it.
@@ -220,6 +220,7 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
         .chain(isolation_facts::CALLS)
         .chain(isolation_passages::CALLS)
         .chain(isolation_search::CALLS)
+        .chain(isolation_summaries::CALLS)
 }
 
 async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs) {
@@ -242,6 +243,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     isolation_search::plant(&mut tx, one, fact_no).await;
     let (source_no, passage) = isolation_passages::plant(&mut tx, one, source).await;
     let step = isolation_curation::plant(&mut tx, one, concepts).await;
+    isolation_summaries::plant_for(&mut tx, one, concepts, (fact, fact_no), job).await;
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();
@@ -349,6 +351,7 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
         .into_iter()
         .chain(isolation_sources::WRITES)
         .chain(isolation_facts::WRITES)
+        .chain(isolation_summaries::WRITES)
         .collect::<BTreeSet<_>>();
     let calls = all().map(|(name, _)| *name);
     let silent: BTreeSet<_> = calls.filter(|name| !seen.contains(name)).collect();

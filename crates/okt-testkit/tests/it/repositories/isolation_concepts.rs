@@ -29,7 +29,7 @@ pub(crate) struct Concepts {
     merged: ConceptId,
     merge: i64,
     /// A fact that speaks of the first one only.
-    second: i64,
+    pub second: i64,
 }
 
 /// Concepts with an alias, a merge and a relation, and changes that are not counted yet.

@@ -8,6 +8,7 @@ use okt_model::{
 };
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concept_relations::{self, Folded};
+use okt_store::concept_summaries::{self, SliceChanges, SliceState};
 use okt_store::concepts::{self, Emptied};
 use okt_store::contexts::{self, NewContext};
 use okt_store::fact_contradictions::{self, NewContradiction};
@@ -15,8 +16,8 @@ use okt_store::fact_merges::{self, Merge};
 use okt_store::search_units::{self, NewUnit};
 use okt_store::write_fence::{self, Closed};
 use okt_store::{
-    Databases, Purpose, concept_merges, concept_readings, concept_twins, concept_vectors, curation, moves,
-    sources,
+    Connection, Databases, Purpose, concept_merges, concept_readings, concept_twins, concept_vectors,
+    curation, moves, sources, summary_states,
 };
 use okt_testkit::concepts::{file_concept, link_facts};
 use okt_testkit::db::TestDatabase;
@@ -25,7 +26,7 @@ use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 36] = [
+const REFERENCES: [(&str, &str, &str, &str); 40] = [
     ("concept_aliases", "concept_no", "concepts", "no"),
     ("concept_merges", "concept_no", "concepts", "no"),
     ("concept_merges", "into_no", "concepts", "no"),
@@ -33,6 +34,7 @@ const REFERENCES: [(&str, &str, &str, &str); 36] = [
     ("concept_readings", "source_no", "sources", "no"),
     ("concept_relations", "concept_no", "concepts", "no"),
     ("concept_relations", "other_no", "concepts", "no"),
+    ("concept_summaries", "concept_no", "concepts", "no"),
     ("concept_verdicts", "one_no", "concepts", "no"),
     ("concept_verdicts", "other_no", "concepts", "no"),
     ("concept_words", "concept_no", "concepts", "no"),
@@ -63,6 +65,9 @@ const REFERENCES: [(&str, &str, &str, &str); 36] = [
     ("search_units", "source_no", "sources", "no"),
     ("source_images", "source_id", "sources", "id"),
     ("source_texts", "source_id", "sources", "id"),
+    ("summary_facts", "concept_no", "concepts", "no"),
+    ("summary_facts", "fact_no", "facts", "no"),
+    ("summary_states", "concept_no", "concepts", "no"),
 ];
 
 /// What looks like a reference and names something of another database, or something that may be gone.
@@ -183,6 +188,7 @@ async fn nothing_refers_to_what_was_deleted() {
         "concept_relations",
         "search_units",
         "search_lists",
+        "summary_facts",
     ] {
         assert_eq!(count(&mut watcher, table, &left).await, 0, "{table}");
     }
@@ -282,6 +288,7 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
     let batch = [(number("f1"), number("f1"))];
     concept_readings::plan(&mut tx, repository, made[0], 1, &batch).await.unwrap();
     concept_readings::finish(&mut tx, repository, made[0], 1, &[number("f2")]).await.unwrap();
+    cover(&mut tx, repository, &[number("f1"), number("f3")]).await;
     tx.commit().await.unwrap();
     curate(databases, repository, &fact("f1").text).await;
     // A context that is about to be merged.
@@ -289,6 +296,20 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
           WHERE c.repository_id = $1 AND c.label = 'old' AND t.repository_id = $1 AND t.label = 'new'";
     sqlx::query(merged).bind(repository.uuid()).execute(watcher).await.unwrap();
     made.try_into().unwrap()
+}
+
+/// Every concept is summed up, by a slice with these facts.
+async fn cover(conn: &mut Connection, repository: RepositoryId, facts: &[i64]) {
+    summary_states::take_in(conn, repository, 0).await.unwrap();
+    for concept in concept_vectors::list(conn, repository, 0, 100).await.unwrap() {
+        let fact_count = i32::try_from(facts.len()).unwrap();
+        let changes = SliceChanges {
+            added: facts.iter().map(|fact| (*fact, 1)).collect(),
+            changed: vec![SliceState { number: 1, is_open: true, fact_count }],
+            ..SliceChanges::default()
+        };
+        concept_summaries::change(conn, repository, concept, &changes).await.unwrap();
+    }
 }
 
 /// What people leave: one split that stays, one that is undone, and what keeps machines from other things.

@@ -95,6 +95,7 @@ pub async fn run(arguments: &[String]) -> anyhow::Result<()> {
             passage_prefix: String::new(),
             rate_limit_rpm: 0,
             max_in_flight: 0,
+            thinks: false,
         });
         names.push("served");
     }

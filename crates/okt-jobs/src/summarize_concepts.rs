@@ -1,0 +1,431 @@
+//! Sums up what the facts of concepts say. Takes concepts whose facts have changed, a few in each run, brings their slices in
+//! line with their facts, and has a model write the slices whose facts are others than before; the rest costs nothing.
+//!
+//! Which facts a slice covers is stored before a model is asked, and every answer before it is used, so no run pays for what
+//! another has paid for. A concept has one writer: the job that holds it. A text is stored only if it is about the facts that
+//! the slice still has, and cites no others. What a model does not answer keeps its last text.
+
+mod slices;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use okt_ai::{Asker, Billing, RepositoryBudget, SubjectBudget, Unanswered, waiting_for_budget};
+use okt_extract::Promptset;
+use okt_extract::summaries::{Attempt, Known, Topic, Written, read_slice, slice_question};
+use okt_model::{
+    Concept, ContentHash, Cost, Error, JobId, Operation, Progress, Repository, RepositoryId, Result, Subject,
+    SubjectKind, SummarizeConcepts, SynthesizeConcept,
+};
+use okt_providers::ai::Model;
+use okt_queue::{Finished, JobCommit, JobContext, JobError};
+use okt_store::concept_summaries::{self, SliceText, UnwrittenSlice};
+use okt_store::outbox::{self, When};
+use okt_store::summary_states::{self, HeldConcept};
+use okt_store::{Connection, Databases, Tx, concepts, promptsets, repository_settings};
+
+use crate::Tools;
+use crate::asking::{Patience, RUNS, Replies, Stopped};
+
+/// Concepts that are written about at once. The slices of one are written one after the other.
+const CONCURRENCY: usize = 4;
+
+/// Asks for concepts to be summed up, where the repository has that done and something waits.
+pub(crate) async fn push(tx: &mut JobCommit, ctx: &JobContext, tools: &Tools) -> Result<(), JobError> {
+    if is_on(ctx.databases(), tools, ctx.repository()).await?
+        && is_any_waiting(tx, tools, ctx.repository()).await?
+    {
+        tx.push(&SummarizeConcepts {}, When::default()).await?;
+    }
+    Ok(())
+}
+
+/// Whether [`push`] would ask.
+pub(crate) async fn is_wanted(databases: &Databases, tools: &Tools, of: &Repository) -> Result<bool> {
+    if !is_on(databases, tools, of.id).await? {
+        return Ok(false);
+    }
+    let mut tx = databases.begin_to_read(&of.database, of.id).await?;
+    let waiting = is_any_waiting(&mut tx, tools, of.id).await?;
+    tx.commit().await?;
+    Ok(waiting)
+}
+
+async fn is_on(databases: &Databases, tools: &Tools, repository: RepositoryId) -> Result<bool> {
+    // Most installations ask nobody at all.
+    if tools.config().providers.summarization.model.is_empty() {
+        return Ok(false);
+    }
+    let mut conn = databases.acquire_system().await?;
+    let settings = repository_settings::find(&mut conn, repository).await?.unwrap_or_default();
+    Ok(tools.config().providers.summarization.is_on(settings.stages.summarization))
+}
+
+async fn is_any_waiting(conn: &mut Connection, tools: &Tools, repository: RepositoryId) -> Result<bool> {
+    let staleness = tools.config().providers.summarization.lock_staleness.duration();
+    let floor = i64::from(tools.config().concept_floor());
+    Ok(summary_states::is_any_waiting(conn, repository, floor, staleness).await?)
+}
+
+pub(crate) async fn run(_: SummarizeConcepts, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
+    if !is_on(ctx.databases(), &tools, ctx.repository()).await? {
+        return ctx.begin().await?.commit(None).await;
+    }
+    let writing = Writing::open(&ctx, &tools).await?;
+    let held = writing.claim().await?;
+    let total = u64::try_from(held.len()).ok();
+    ctx.progress(Progress { stage: "summaries".to_owned(), done: 0, total, message: None });
+    let calls: Vec<BoxFuture<'_, Ended>> =
+        held.iter().map(|held| writing.unless_over(*held).boxed()).collect();
+    // Those that are out are waited for, whatever the others met: they are paid for.
+    let ended: Vec<Ended> = stream::iter(calls).buffered(CONCURRENCY).collect().await;
+    let mut sum = Sum::default();
+    for ended in ended {
+        sum.take(ended);
+    }
+    writing.conclude(sum).await
+}
+
+/// What came of a concept; nothing where it was not begun because of what another one met.
+type Ended = (HeldConcept, Option<Result<Summed, JobError>>);
+
+/// What was done about one concept.
+#[derive(Default)]
+struct Summed {
+    written: u64,
+    dropped_sentences: u64,
+    dropped_citations: u64,
+    /// Slices without a usable answer, and why the first has none.
+    failed: u64,
+    failure: Option<String>,
+    stopped: Option<Stopped>,
+}
+
+/// What was done about all of them.
+#[derive(Default)]
+struct Sum {
+    concepts: u64,
+    all: Summed,
+    /// Concepts that were not finished.
+    open: Vec<HeldConcept>,
+    error: Option<JobError>,
+}
+
+impl Sum {
+    fn take(&mut self, (held, ended): Ended) {
+        match ended {
+            Some(Ok(summed)) => {
+                let all = &mut self.all;
+                all.written += summed.written;
+                all.dropped_sentences += summed.dropped_sentences;
+                all.dropped_citations += summed.dropped_citations;
+                all.failed += summed.failed;
+                all.failure = all.failure.take().or(summed.failure);
+                match summed.stopped {
+                    Some(stopped) => {
+                        stopped.merge_into(&mut all.stopped);
+                        self.open.push(held);
+                    }
+                    None => self.concepts += 1,
+                }
+            }
+            Some(Err(error)) => {
+                self.error.get_or_insert(error);
+                self.open.push(held);
+            }
+            None => self.open.push(held),
+        }
+    }
+}
+
+/// Who writes, and with what.
+struct Writing<'w> {
+    ctx: &'w JobContext,
+    tools: &'w Tools,
+    model: Model,
+    promptset: Promptset,
+    promptset_hash: ContentHash,
+    budget: Arc<RepositoryBudget>,
+    synthesizes: bool,
+    patience: Patience,
+    done: AtomicU64,
+}
+
+impl<'w> Writing<'w> {
+    async fn open(ctx: &'w JobContext, tools: &'w Tools) -> Result<Writing<'w>, JobError> {
+        let model = tools.ai().model(&tools.config().providers.summarization.model)?;
+        let mut conn = ctx.databases().acquire_system().await?;
+        let settings = repository_settings::find(&mut conn, ctx.repository()).await?.unwrap_or_default();
+        let used = promptsets::find_used(&mut conn, ctx.repository()).await?;
+        drop(conn);
+        let promptset = Promptset::of(used.as_ref()).map_err(Error::internal)?;
+        Ok(Self {
+            ctx,
+            tools,
+            model,
+            promptset_hash: promptset.hash(),
+            promptset,
+            budget: Arc::new(RepositoryBudget::open(tools.ai(), ctx.repository()).await?),
+            synthesizes: tools.config().providers.synthesis.is_on(settings.stages.synthesis),
+            patience: Patience::default(),
+            done: AtomicU64::new(0),
+        })
+    }
+
+    /// Concepts that this job holds from now on. Those that have facts enough by now are taken in when no others are left.
+    async fn claim(&self) -> Result<Vec<HeldConcept>, JobError> {
+        let settings = &self.tools.config().providers.summarization;
+        let (staleness, limit) =
+            (settings.lock_staleness.duration(), i64::from(settings.max_concepts_per_run));
+        let (repository, job) = (self.ctx.repository(), self.ctx.id());
+        let mut tx = self.ctx.checkpoint().await?;
+        let held = summary_states::claim(&mut tx, repository, job, staleness, limit).await?;
+        tx.commit().await?;
+        if i64::try_from(held.len()).is_ok_and(|count| count >= limit) {
+            return Ok(held);
+        }
+        // In a transaction of its own: it waits for whoever counts facts, who may wait for a concept that we hold.
+        let mut tx = self.ctx.checkpoint().await?;
+        let floor = i64::from(self.tools.config().concept_floor());
+        let taken = summary_states::take_in(&mut tx, repository, floor).await?;
+        tx.commit().await?;
+        if taken == 0 {
+            return Ok(held);
+        }
+        let mut tx = self.ctx.checkpoint().await?;
+        let held = summary_states::claim(&mut tx, repository, job, staleness, limit).await?;
+        tx.commit().await?;
+        Ok(held)
+    }
+
+    async fn unless_over(&self, held: HeldConcept) -> Ended {
+        if self.patience.is_over() {
+            return (held, None);
+        }
+        let ended = self.one(held).await;
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        self.ctx.progress(Progress { stage: "summaries".to_owned(), done, total: None, message: None });
+        (held, Some(ended))
+    }
+
+    async fn one(&self, held: HeldConcept) -> Result<Summed, JobError> {
+        let Some((concept, unwritten)) = self.cover(held).await? else { return Ok(Summed::default()) };
+        let mut summed = Summed::default();
+        for slice in &unwritten {
+            let ended = self.ask(&concept, slice).await;
+            self.patience.hear(&ended);
+            match ended {
+                Ok((written, question)) => {
+                    if !self.store(held, slice, &written, question).await? {
+                        // Another job has taken the concept over, and writes it.
+                        return Ok(summed);
+                    }
+                    summed.written += 1;
+                    summed.dropped_sentences += u64::from(written.dropped_sentences);
+                    summed.dropped_citations += u64::from(written.dropped_citations);
+                }
+                Err(unanswered) => match Stopped::keep(&mut summed.stopped, unanswered) {
+                    Some((_, message)) => {
+                        self.note_failure(held, slice, &message).await?;
+                        summed.failed += 1;
+                        summed.failure.get_or_insert(message);
+                    }
+                    None => return Ok(summed),
+                },
+            }
+        }
+        let mut tx = self.ctx.checkpoint().await?;
+        let (repository, job) = (self.ctx.repository(), self.ctx.id());
+        let ours = if summed.failed > 0 {
+            summary_states::give_up(&mut tx, repository, job, held).await?
+        } else {
+            summary_states::finish(&mut tx, repository, job, held).await?
+        };
+        if ours {
+            self.push_synthesis(&mut tx, held).await?;
+        }
+        tx.commit().await?;
+        Ok(summed)
+    }
+
+    /// Brings the slices of a concept in line with its facts; returns it with those that have to be written. `None` if there is
+    /// nothing to write about, or if another job holds it.
+    async fn cover(&self, held: HeldConcept) -> Result<Option<(Concept, Vec<UnwrittenSlice>)>, JobError> {
+        let (repository, job) = (self.ctx.repository(), self.ctx.id());
+        let size =
+            usize::try_from(self.tools.config().providers.summarization.batch_size).unwrap_or(usize::MAX);
+        let mut tx = self.ctx.checkpoint().await?;
+        if !summary_states::hold(&mut tx, repository, job, held.no).await? {
+            return Ok(None);
+        }
+        let mut coverage = concept_summaries::coverage(&mut tx, repository, held.no).await?;
+        let mut changes = slices::changes(&coverage, size);
+        let concerned: Vec<i64> =
+            changes.added.iter().map(|(fact, _)| *fact).chain(changes.removed.iter().copied()).collect();
+        let there = concept_summaries::hold_facts(&mut tx, repository, &concerned).await?;
+        if there.len() < concerned.len() {
+            // Deleted since they were read.
+            let gone: Vec<i64> = concerned.into_iter().filter(|fact| !there.contains(fact)).collect();
+            for fact in gone {
+                coverage.facts.remove(&fact);
+                coverage.covered.remove(&fact);
+            }
+            changes = slices::changes(&coverage, size);
+        }
+        concept_summaries::change(&mut tx, repository, held.no, &changes).await?;
+        let concept = concepts::list_numbered(&mut tx, repository, &[held.no]).await?.into_iter().next();
+        let unwritten = concept_summaries::list_unwritten(&mut tx, repository, held.no).await?;
+        let Some(concept) = concept.filter(|_| !coverage.facts.is_empty()) else {
+            summary_states::forget(&mut tx, repository, job, held.no).await?;
+            self.push_synthesis(&mut tx, held).await?;
+            tx.commit().await?;
+            return Ok(None);
+        };
+        tx.commit().await?;
+        Ok(Some((concept, unwritten)))
+    }
+
+    async fn ask(
+        &self,
+        concept: &Concept,
+        slice: &UnwrittenSlice,
+    ) -> Result<(Written, ContentHash), Unanswered> {
+        let topic = Topic { name: &concept.canonical_name, context: &concept.context };
+        let facts: Vec<Known<'_>> = slice
+            .facts
+            .iter()
+            .map(|fact| Known {
+                id: fact.id,
+                text: &fact.text,
+                sources: u32::try_from(fact.source_count).unwrap_or(0),
+            })
+            .collect();
+        let max_tokens = self.tools.config().providers.summarization.max_tokens;
+        let question = slice_question(&self.promptset, &topic, &facts, max_tokens);
+        let key = question.key(self.model.id());
+        let billing = Billing {
+            repository: self.ctx.repository(),
+            database: self.ctx.database().to_owned(),
+            subject: Some(Subject::new(SubjectKind::Concept, concept.id.uuid())),
+            job: Some(self.ctx.id()),
+        };
+        let answered = self.tools.ai().answered(&billing, &[key]).await?;
+        let earlier =
+            answered.get(&key).map(|earlier| read_slice(&earlier.answer, &topic, &facts, Attempt::Last));
+        if let Some(Ok(written)) = earlier {
+            return Ok((written, key));
+        }
+        let replies = Replies::default();
+        let on_cost = |cost: Cost| {
+            replies.count();
+            self.ctx.spent(cost);
+        };
+        let budget = Arc::clone(&self.budget);
+        let asker = Asker::new(self.tools.ai(), billing, SubjectBudget::unlimited(), budget, &on_cost);
+        let read = |answer: &str| read_slice(answer, &topic, &facts, replies.attempt());
+        let written = asker.ask(&self.model, Operation::ConceptSummary, &question, None, read).await?;
+        asker.stored().await?;
+        Ok((written, key))
+    }
+
+    /// False if the job does not hold the concept any more. A slice whose facts have changed meanwhile keeps its text: whoever
+    /// changed them has it written.
+    async fn store(
+        &self,
+        held: HeldConcept,
+        slice: &UnwrittenSlice,
+        written: &Written,
+        question: ContentHash,
+    ) -> Result<bool, JobError> {
+        let repository = self.ctx.repository();
+        let mut tx = self.ctx.checkpoint().await?;
+        if !summary_states::hold(&mut tx, repository, self.ctx.id(), held.no).await? {
+            return Ok(false);
+        }
+        let text = SliceText {
+            number: slice.number,
+            revision: slice.revision,
+            content: &written.content,
+            dropped: i32::try_from(written.dropped_sentences).unwrap_or(i32::MAX),
+            model: self.model.id(),
+            promptset_hash: self.promptset_hash,
+            question,
+        };
+        concept_summaries::write(&mut tx, repository, held.no, text).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    async fn note_failure(
+        &self,
+        held: HeldConcept,
+        slice: &UnwrittenSlice,
+        message: &str,
+    ) -> Result<(), JobError> {
+        let place = (slice.number, slice.revision);
+        let mut tx = self.ctx.checkpoint().await?;
+        concept_summaries::fail(&mut tx, self.ctx.repository(), held.no, place, message).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Asks for the definition of a concept's name.
+    async fn push_synthesis(&self, tx: &mut Tx, held: HeldConcept) -> Result<(), JobError> {
+        if !self.synthesizes {
+            return Ok(());
+        }
+        let repository = self.ctx.repository();
+        if let Some(concept) = concept_summaries::find_first_named(tx, repository, held.no).await? {
+            let payload = SynthesizeConcept { concept, again: false };
+            outbox::push(tx, repository, JobId::mint(), &payload, When::default()).await?;
+        }
+        Ok(())
+    }
+
+    /// What all of it means for the job.
+    async fn conclude(&self, mut sum: Sum) -> Result<Finished, JobError> {
+        let ctx = self.ctx;
+        if let Some(error) = sum.error {
+            return Err(error);
+        }
+        let given_up = match sum.all.stopped.take() {
+            Some(Stopped::Wait { why, delay, budget }) => {
+                if let Some(budget) = budget {
+                    ctx.progress(waiting_for_budget("summaries", sum.concepts, budget));
+                }
+                return Err(JobError::Waits { why, delay });
+            }
+            Some(Stopped::Retryable(error)) if error.retryable() && ctx.attempt() < RUNS => {
+                return Err(error.into());
+            }
+            Some(Stopped::Retryable(error)) => Some(error.to_string()),
+            Some(Stopped::Permanent { message, .. }) => Some(message),
+            None => None,
+        };
+        // Others would meet the same.
+        let goes_on = given_up.is_none();
+        let given_up = given_up.or(sum.all.failure.take());
+        let mut tx = if given_up.is_some() { ctx.begin_discardable().await? } else { ctx.begin().await? };
+        for held in &sum.open {
+            summary_states::give_up(&mut tx, ctx.repository(), ctx.id(), *held).await?;
+        }
+        if goes_on && is_any_waiting(&mut tx, self.tools, ctx.repository()).await? {
+            tx.push(&SummarizeConcepts {}, When::default()).await?;
+        }
+        let output = Some(serde_json::json!({
+            "concepts": sum.concepts,
+            "slices": sum.all.written,
+            "failed": sum.all.failed,
+            "dropped_sentences": sum.all.dropped_sentences,
+            "dropped_citations": sum.all.dropped_citations,
+        }));
+        match given_up {
+            Some(why) => {
+                let left = sum.all.failed + u64::try_from(sum.open.len()).unwrap_or(0);
+                tx.discard(format!("{left} texts were not written, the first because: {why}"), output).await
+            }
+            None => tx.commit(output).await,
+        }
+    }
+}

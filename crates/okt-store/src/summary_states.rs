@@ -1,0 +1,225 @@
+//! Rows of `okt_repository.summary_states`: which concepts are summed up, whose facts have changed since, and who is writing.
+//!
+//! Whoever counts the facts of concepts ([`crate::concept_relations`]) raises a number; a job writes down up to which number it
+//! has seen the facts. So a change is never missed, however the two meet. A concept has one writer: a job holds it until it is
+//! done, and only a lock that is older than any job may last is taken over.
+
+use std::time::Duration;
+
+use okt_model::{Error, JobId, RepositoryId};
+use sqlx::PgConnection;
+use sqlx::postgres::types::PgInterval;
+
+use crate::concept_relations;
+use okt_pg::Result;
+
+/// Concepts that are taken in at once.
+const TAKEN_IN: i64 = 5_000;
+
+/// A concept that a job holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldConcept {
+    pub no: i64,
+    /// How often its facts had changed when it was taken.
+    pub changed: i64,
+}
+
+/// Takes in concepts that have at least so many facts by now; returns how many. Nobody counts facts meanwhile: a change would
+/// find no row to raise.
+#[tracing::instrument(level = "debug", name = "db.summary_states.take_in", skip_all)]
+pub async fn take_in(conn: &mut PgConnection, repository: RepositoryId, min_facts: i64) -> Result<u64> {
+    concept_relations::hold(conn, repository).await?;
+    let taken = sqlx::query!(
+        "INSERT INTO okt_repository.summary_states (repository_id, concept_no)
+         SELECT $1, c.no FROM okt_repository.concepts c
+          WHERE c.repository_id = $1 AND c.merged_into IS NULL AND c.fact_count >= $2
+            AND NOT EXISTS (SELECT FROM okt_repository.summary_states s
+                             WHERE s.repository_id = $1 AND s.concept_no = c.no)
+          ORDER BY c.fact_count DESC, c.no
+          LIMIT $3
+         ON CONFLICT (repository_id, concept_no) DO NOTHING",
+        repository.uuid(),
+        min_facts,
+        TAKEN_IN,
+    );
+    Ok(taken.execute(conn).await?.rows_affected())
+}
+
+/// Whether there is anything to write about that nobody holds: concepts that changed, or that would be taken in.
+#[tracing::instrument(level = "debug", name = "db.summary_states.is_any_waiting", skip_all)]
+pub async fn is_any_waiting(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    min_facts: i64,
+    staleness: Duration,
+) -> Result<bool> {
+    let waiting = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_repository.summary_states
+                           WHERE repository_id = $1 AND changed > seen
+                             AND (locked_by IS NULL OR locked_at < clock_timestamp() - $3::interval))
+               OR EXISTS (SELECT FROM okt_repository.concepts c
+                           WHERE c.repository_id = $1 AND c.merged_into IS NULL AND c.fact_count >= $2
+                             AND NOT EXISTS (SELECT FROM okt_repository.summary_states s
+                                              WHERE s.repository_id = $1 AND s.concept_no = c.no)) AS "waiting!""#,
+        repository.uuid(),
+        min_facts,
+        interval(staleness)?,
+    );
+    Ok(waiting.fetch_one(conn).await?)
+}
+
+/// Concepts that changed and that a job holds from now on, with those that it held before. What another one holds is left to it,
+/// unless it has held it for longer than `staleness`.
+#[tracing::instrument(level = "debug", name = "db.summary_states.claim", skip_all)]
+pub async fn claim(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    job: JobId,
+    staleness: Duration,
+    limit: i64,
+) -> Result<Vec<HeldConcept>> {
+    let ours = sqlx::query!(
+        "UPDATE okt_repository.summary_states s SET locked_at = clock_timestamp()
+           FROM (SELECT concept_no FROM okt_repository.summary_states
+                  WHERE repository_id = $1 AND locked_by = $2
+                  ORDER BY concept_no FOR NO KEY UPDATE) AS n
+          WHERE s.repository_id = $1 AND s.concept_no = n.concept_no
+         RETURNING s.concept_no AS no, s.changed",
+        repository.uuid(),
+        job.uuid(),
+    );
+    let mut held: Vec<HeldConcept> = ours
+        .fetch_all(&mut *conn)
+        .await?
+        .into_iter()
+        .map(|row| HeldConcept { no: row.no, changed: row.changed })
+        .collect();
+    let left = limit - i64::try_from(held.len()).map_err(Error::internal)?;
+    if left > 0 {
+        let more = sqlx::query!(
+            "UPDATE okt_repository.summary_states s SET locked_by = $2, locked_at = clock_timestamp()
+               FROM (SELECT concept_no FROM okt_repository.summary_states
+                      WHERE repository_id = $1 AND changed > seen AND locked_by IS DISTINCT FROM $2
+                        AND (locked_by IS NULL OR locked_at < clock_timestamp() - $3::interval)
+                      ORDER BY concept_no LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) AS n
+              WHERE s.repository_id = $1 AND s.concept_no = n.concept_no
+             RETURNING s.concept_no AS no, s.changed",
+            repository.uuid(),
+            job.uuid(),
+            interval(staleness)?,
+            left,
+        );
+        let more = more.fetch_all(conn).await?;
+        held.extend(more.into_iter().map(|row| HeldConcept { no: row.no, changed: row.changed }));
+    }
+    held.sort_unstable_by_key(|held| held.no);
+    Ok(held)
+}
+
+/// Holds the row of a concept until the end of the transaction, and its lock for as long as any lock is believed; false if the
+/// job does not hold the concept any more.
+#[tracing::instrument(level = "debug", name = "db.summary_states.hold", skip_all)]
+pub async fn hold(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    job: JobId,
+    concept: i64,
+) -> Result<bool> {
+    let held = sqlx::query!(
+        "UPDATE okt_repository.summary_states SET locked_at = clock_timestamp()
+          WHERE repository_id = $1 AND concept_no = $2 AND locked_by = $3",
+        repository.uuid(),
+        concept,
+        job.uuid(),
+    );
+    Ok(held.execute(conn).await?.rows_affected() == 1)
+}
+
+/// A job has written all that was to be written about a concept, and lets go of it.
+#[tracing::instrument(level = "debug", name = "db.summary_states.finish", skip_all)]
+pub async fn finish(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    job: JobId,
+    concept: HeldConcept,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "UPDATE okt_repository.summary_states
+            SET seen = greatest(seen, $4), locked_by = NULL, locked_at = NULL
+          WHERE repository_id = $1 AND concept_no = $2 AND locked_by = $3",
+        repository.uuid(),
+        concept.no,
+        job.uuid(),
+        concept.changed,
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// A job gives up a concept. Nobody else tries before its facts change; the job does, if somebody has it run again.
+#[tracing::instrument(level = "debug", name = "db.summary_states.give_up", skip_all)]
+pub async fn give_up(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    job: JobId,
+    concept: HeldConcept,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "UPDATE okt_repository.summary_states SET seen = greatest(seen, $4), locked_at = 'epoch'
+          WHERE repository_id = $1 AND concept_no = $2 AND locked_by = $3",
+        repository.uuid(),
+        concept.no,
+        job.uuid(),
+        concept.changed,
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// Forgets a concept of which nothing is left to be summed up; it is taken in again when it has facts enough.
+#[tracing::instrument(level = "debug", name = "db.summary_states.forget", skip_all)]
+pub async fn forget(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    job: JobId,
+    concept: i64,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "DELETE FROM okt_repository.summary_states WHERE repository_id = $1 AND concept_no = $2 AND locked_by = $3",
+        repository.uuid(),
+        concept,
+        job.uuid(),
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// All concepts are to be looked at anew, as if their facts had changed.
+#[tracing::instrument(level = "debug", name = "db.summary_states.mark_all", skip_all)]
+pub async fn mark_all(conn: &mut PgConnection, repository: RepositoryId) -> Result<()> {
+    mark(conn, repository, None).await
+}
+
+/// The facts of these concepts, or of all of them, have changed.
+pub(crate) async fn mark(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concepts: Option<&[i64]>,
+) -> Result<()> {
+    if concepts.is_some_and(<[i64]>::is_empty) {
+        return Ok(());
+    }
+    sqlx::query!(
+        "UPDATE okt_repository.summary_states s SET changed = s.changed + 1
+           FROM (SELECT concept_no FROM okt_repository.summary_states
+                  WHERE repository_id = $1 AND ($2::bigint[] IS NULL OR concept_no = ANY ($2))
+                  ORDER BY concept_no FOR NO KEY UPDATE) AS n
+          WHERE s.repository_id = $1 AND s.concept_no = n.concept_no",
+        repository.uuid(),
+        concepts,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+fn interval(period: Duration) -> Result<PgInterval> {
+    PgInterval::try_from(period).map_err(|error| Error::internal(error).into())
+}
