@@ -37,6 +37,7 @@ fn model_with(server: &Scripted, change: impl FnOnce(&mut Config)) -> Model {
         passage_prefix: String::new(),
         rate_limit_rpm: 60,
         max_in_flight: 0,
+        thinks: false,
     }];
     let retry = &mut config.providers.llm_retry;
     (retry.max_attempts, retry.base_delay) = (3, Duration::from_millis(1).into());
