@@ -7,6 +7,7 @@
 mod material;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use okt_ai::{Asker, Billing, RepositoryBudget, SubjectBudget, Unanswered, waiting_for_budget};
 use okt_extract::summaries::{
@@ -15,15 +16,19 @@ use okt_extract::summaries::{
 use okt_extract::{Misfit, Promptset, Question};
 use okt_model::{
     Concept, ContentHash, Cost, Error, Operation, Progress, Result, Subject, SubjectKind, SynthesizeConcept,
+    Waiting,
 };
 use okt_providers::ai::Model;
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::concept_syntheses::{self, NewSynthesis, Synthesis};
-use okt_store::{concepts, promptsets, repository_settings};
+use okt_store::{concepts, promptsets, repository_settings, summary_states};
 
 use self::material::Gathered;
 use crate::Tools;
 use crate::asking::{RUNS, Replies, Stopped};
+
+/// How long a job waits for the summaries that it reads.
+const UNFINISHED: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(
     payload: SynthesizeConcept,
@@ -51,7 +56,14 @@ pub(crate) async fn run(
         torn.content = only_showing(&content, |image| torn.images.iter().any(|(_, there)| *there == image));
         concept_syntheses::mend(&mut tx, ctx.repository(), name, &torn).await?;
     }
+    let staleness = tools.config().providers.summarization.lock_staleness.duration();
+    let unfinished =
+        !payload.again && summary_states::is_name_held(&mut tx, ctx.repository(), name, staleness).await?;
     tx.commit().await?;
+    if unfinished {
+        // Written now, it would be paid for again as soon as the other contexts of the name are summed up.
+        return Err(JobError::Waits { why: Waiting::Dependency, delay: UNFINISHED });
+    }
     let gathered = Gathered::read(&ctx, &tools, &concept).await?;
     if gathered.slices.is_empty() {
         let mut tx = ctx.begin().await?;

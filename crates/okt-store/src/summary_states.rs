@@ -116,6 +116,27 @@ pub async fn claim(
     Ok(held)
 }
 
+/// Whether a job is writing about a concept of this name.
+#[tracing::instrument(level = "debug", name = "db.summary_states.is_name_held", skip_all)]
+pub async fn is_name_held(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    name_key: &str,
+    staleness: Duration,
+) -> Result<bool> {
+    let held = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_repository.concepts c
+                            JOIN okt_repository.summary_states s
+                              ON s.repository_id = $1 AND s.concept_no = c.no AND s.changed > s.seen
+                             AND s.locked_at >= clock_timestamp() - $3::interval
+                           WHERE c.repository_id = $1 AND c.name_key = $2 AND c.merged_into IS NULL) AS "held!""#,
+        repository.uuid(),
+        name_key,
+        interval(staleness)?,
+    );
+    Ok(held.fetch_one(conn).await?)
+}
+
 /// Holds the row of a concept until the end of the transaction, and its lock for as long as any lock is believed; false if the
 /// job does not hold the concept any more.
 #[tracing::instrument(level = "debug", name = "db.summary_states.hold", skip_all)]

@@ -106,7 +106,11 @@ async fn stored(conn: &mut PgConnection) -> BTreeMap<(i64, i32), Stored> {
                 ARRAY(SELECT f.id FROM okt_repository.summary_facts l
                         JOIN okt_repository.facts f ON f.repository_id = l.repository_id AND f.no = l.fact_no
                        WHERE l.repository_id = s.repository_id AND l.concept_no = s.concept_no
-                         AND l.slice_number = s.slice_number), s.written = s.revision
+                         AND l.slice_number = s.slice_number),
+                -- A slice that has lost a fact is to be written again.
+                s.written = s.revision AND s.fact_count = (SELECT count(*) FROM okt_repository.summary_facts l
+                       WHERE l.repository_id = s.repository_id AND l.concept_no = s.concept_no
+                         AND l.slice_number = s.slice_number)
            FROM okt_repository.concept_summaries s",
     )
     .fetch_all(conn)

@@ -98,6 +98,9 @@ pub(crate) const WRITES: [&str; 4] = [
 ];
 
 pub(crate) const CALLS: &[(&str, Call)] = &[
+    ("summary_states::is_name_held", |conn, repository, _| {
+        Box::pin(async move { states::is_name_held(conn, repository, "varroosis", HOUR).await })
+    }),
     ("summary_states::take_in", |conn, repository, _| {
         Box::pin(async move { Ok(states::take_in(conn, repository, 0).await? > 0) })
     }),

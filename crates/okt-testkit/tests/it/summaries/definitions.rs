@@ -16,13 +16,14 @@ async fn definition(app: &TestApp, concept: impl std::fmt::Display, query: &str)
 #[tokio::test]
 async fn a_definition_covers_all_contexts_of_its_name_and_its_versions_can_be_compared() {
     let mut app = app(Behaviour::default(), &[]).await;
-    app.work().await;
     let (place, device) = (deeds("A", 1, 5), deeds("A", 50, 3));
     say(&app, &[place.clone(), device.clone()].concat()).await;
     let concept = link(&app, "Hive A", "Place", &place).await;
     let other = link(&app, "hive A", "Device", &device).await;
+    app.work().await;
     settle(&app).await;
     check(&app).await;
+    assert_eq!(calls(&app, "concept_synthesis").await, 1, "it waits for all contexts");
     let first = definition(&app, concept, "").await;
     assert_eq!(first["method"], "model");
     assert_eq!(
