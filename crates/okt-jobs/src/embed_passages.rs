@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use okt_ai::{BUDGET_RETRY, Billing, Embedder, SubjectBudget, waiting_for_budget};
 use okt_model::{
-    Cost, EmbedPassages, EmbeddingSpace, Operation, Progress, Repository, RepositoryId, Result, SourceId,
-    Waiting,
+    Cost, EmbedPassages, EmbeddingSpace, Error, Operation, Progress, Repository, RepositoryId, Result,
+    SourceId, Waiting,
 };
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::passage_vectors::{self, PassageSource};
@@ -216,7 +216,13 @@ impl<'v> VectorMaker<'v> {
         tx.commit().await?;
         let Some(source) = source else { return Ok(None) };
         let mut due = Due { source_no: source.no, passages: Vec::new(), old: Vec::new() };
-        for (passage, text) in source.passages.iter().zip(texts(&source)) {
+        // A text may be long, and other jobs share this thread.
+        let cut = tokio::task::spawn_blocking(move || {
+            let texts: Vec<String> = texts(&source).collect();
+            (source, texts)
+        });
+        let (source, texts) = cut.await.map_err(Error::internal)?;
+        for (passage, text) in source.passages.iter().zip(texts) {
             let id = passage_vectors::vector_id(*repository, passage.no, &text);
             let is_here = passage.embedded_in.map(i16::abs) == Some(self.space);
             if passage.vector != Some(id) || !is_here {

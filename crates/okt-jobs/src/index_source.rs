@@ -5,16 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use okt_model::{CleanupFacts, EmbedPassages, Error, IndexSource, PASSAGES_OF_SOURCE, UnitKind, Waiting};
+use okt_model::{EmbedPassages, Error, IndexSource, PASSAGES_OF_SOURCE, UnitKind, Waiting};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_search::language_of;
 use okt_store::outbox::When;
 use okt_store::search_units::{self, Indexable, NAME, NewUnit, TITLE};
 use okt_store::{Tx, passage_vectors};
+use okt_vectors::Tenant;
 
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+use crate::embed_facts::current;
 use crate::{Tools, embed_passages};
 
 /// Texts in one transaction, which keeps others from writing lists of the repository.
@@ -29,8 +31,6 @@ const PASSAGE: usize = 120;
 /// A source has no more passages than this; those of a long one are longer.
 #[expect(clippy::cast_possible_truncation, reason = "a small number")]
 const MOST_PASSAGES: usize = PASSAGES_OF_SOURCE as usize;
-/// Until vectors of passages that are gone are removed; no hurry, for they lead nowhere.
-const VECTORS_LEFT_MS: i64 = 10 * 60 * 1_000;
 
 pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
     // Of two for one source the earlier one may have read what the later one replaces.
@@ -74,15 +74,22 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> 
         }
     }
     let output = serde_json::json!({ "texts": units.len(), "changed": changed, "removed": removed });
-    let after = vectors(&ctx, no).await?;
+    if let Some((space, store)) = current(&tools).await?.filter(|_| !before.is_empty()) {
+        let after = vectors(&ctx, no).await?;
+        let gone: Vec<Uuid> = before.difference(&after).copied().collect();
+        if !gone.is_empty() {
+            let (tenant, place) = (Tenant::new(repository, ctx.database()), store.passage_space(&space));
+            // They lead nowhere: where the store is away, whoever compares it with the rows removes them.
+            if let Err(error) = store.store().remove(&tenant, &place, &gone).await {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "vectors of passages that are gone were not removed");
+            }
+        }
+    }
     let mut tx = ctx.begin().await?;
     if is_there && embed_passages::is_on(&tools) {
         passage_vectors::note(&mut tx, repository, no, None).await?;
         tx.push(&EmbedPassages { source: payload.source }, When::default()).await?;
-    }
-    if !before.is_subset(&after) {
-        let when = When { delay_ms: VECTORS_LEFT_MS, ..When::default() };
-        tx.push(&CleanupFacts { soon: true }, when).await?;
     }
     tx.commit(Some(output)).await
 }

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use okt_model::{EmbedPassages, Error, IndexSource, JobId, Payload, Repository, Result};
+use okt_model::{EmbedPassages, Error, IndexSource, JobId, Payload, Repository, Result, SpaceState};
 use okt_queue::{Finished, JobError, SystemContext};
 use okt_store::outbox::{self, When};
-use okt_store::{Databases, passage_vectors, search_units};
+use okt_store::{Databases, embedding_spaces, passage_vectors, search_units};
 use serde::{Deserialize, Serialize};
 
 use crate::embed_facts::current;
@@ -41,7 +41,9 @@ enum Lacking {
 }
 
 pub(crate) async fn run(_: SweepSearch, ctx: SystemContext, tools: Tools) -> Result<Finished, JobError> {
-    let space = if embed_passages::is_on(&tools) { current(&tools).await? } else { None };
+    // While others are being filled, passages that have their new vectors lack the old ones.
+    let wanted = embed_passages::is_on(&tools) && !is_any_filling(ctx.databases()).await?;
+    let space = if wanted { current(&tools).await? } else { None };
     let lacking = [Some(Lacking::Words), space.map(|(space, _)| Lacking::Vectors(space.no))];
     let (mut before, mut asked, mut away) = (None, 0, BTreeSet::new());
     while let Some(repository) = next(ctx.databases(), &mut before).await? {
@@ -71,6 +73,12 @@ pub(crate) async fn run(_: SweepSearch, ctx: SystemContext, tools: Tools) -> Res
         }
     }
     Ok(ctx.finish(Some(serde_json::json!({ "sources": asked, "databases_away": away }))))
+}
+
+async fn is_any_filling(databases: &Databases) -> Result<bool> {
+    let mut conn = databases.acquire_system().await?;
+    let spaces = embedding_spaces::list(&mut conn).await?;
+    Ok(spaces.iter().any(|space| space.state == SpaceState::Filling))
 }
 
 /// How many sources were asked to be read, or to get vectors.

@@ -302,7 +302,8 @@ impl App {
         let budget = SubjectBudget::unlimited();
         let embedder = Embedder::new(ai, billing, budget, Operation::QuestionEmbedding, &space)
             .map_err(away)?
-            .within(PATIENCE);
+            // The rest is for the answer: who came late would pay for a vector that nobody waits for.
+            .within(PATIENCE / 2);
         let breaker = &self.questions().model;
         if !breaker.lets_through(Instant::now()) {
             return Err("vectors_away");
