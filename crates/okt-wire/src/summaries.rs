@@ -210,7 +210,7 @@ impl From<SynthesisVersion> for VersionView {
 impl From<SeenSlice> for SliceView {
     fn from(seen: SeenSlice) -> Self {
         Self {
-            id: seen.id.map(|id| id.uuid()),
+            id: seen.id.map(okt_model::SummaryId::uuid),
             slice_number: seen.number,
             is_open: seen.is_open,
             content: seen.content,
@@ -236,8 +236,8 @@ impl From<SeenDefinition> for DefinitionView {
             created_at: written.created_at,
             is_current: written.is_current,
             dropped_sentences: written.dropped,
-            concept_ids: written.concepts.into_iter().map(|id| id.uuid()).collect(),
-            summary_ids: written.summaries.into_iter().map(|id| id.uuid()).collect(),
+            concept_ids: written.concepts.into_iter().map(okt_model::ConceptId::uuid).collect(),
+            summary_ids: written.summaries.into_iter().map(okt_model::SummaryId::uuid).collect(),
             images: written
                 .images
                 .into_iter()

@@ -1,6 +1,6 @@
 //! Definitions: one text for a name, its versions, and both sides of what contradicts itself.
 
-use okt_model::{Difference, SourceId};
+use okt_model::{Difference, ImageId, SourceId};
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_testkit::app::TestApp;
 use okt_testkit::llm::{Behaviour, Citing};
@@ -142,7 +142,7 @@ async fn a_text_with_one_side_of_a_contradiction_is_refused_and_the_last_one_sta
 async fn illustrate(app: &TestApp, source: SourceId, texts: &[String]) -> Vec<Uuid> {
     let mut images = Vec::new();
     for text in texts {
-        let image = Uuid::now_v7();
+        let image = ImageId::mint().uuid();
         let drawn = "WITH fact AS (
                  UPDATE okt_repository.facts SET kind = 'image' WHERE repository_id = $1 AND text = $4 RETURNING no),
              image AS (

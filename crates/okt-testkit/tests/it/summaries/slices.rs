@@ -37,7 +37,7 @@ async fn merge(app: &TestApp, one: FactId, other: FactId) -> Option<Uuid> {
         let [(into, _), (fact, lost)] = facts[..] else { return None };
         let merge = Merge { fact, into, cosine: 0.99, by: MergedBy::Cosine };
         match fact_merges::merge(&mut tx, app.repository, &[merge], JobId::mint()).await {
-            Ok(_) => {
+            Ok(()) => {
                 tx.commit().await.unwrap();
                 return Some(lost);
             }
@@ -57,6 +57,7 @@ const STEPS: [&str; 5] = [
 ];
 
 /// Closed slices that were written at some moment: each is as it was, or has lost a fact.
+#[expect(clippy::print_stdout, reason = "how much was seen is worth reading")]
 async fn check_closed(app: &TestApp, seen: &[BTreeMap<(i64, i32), Stored>]) {
     let mut conn = app.connect().await;
     let alive = "SELECT id FROM okt_repository.facts WHERE status IN ('new', 'stable')";
