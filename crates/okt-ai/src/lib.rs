@@ -8,6 +8,7 @@
 mod asker;
 mod budget;
 mod call;
+mod definitions;
 mod dialogue;
 mod embedder;
 mod ledger;
@@ -33,6 +34,7 @@ use crate::ledger::Ledger;
 pub use asker::Asker;
 pub use budget::{BUDGET_RETRY, RepositoryBudget, SubjectBudget, waiting_for_budget};
 pub use call::Ended;
+pub use definitions::{Gathered, Parts};
 pub use dialogue::{Dialogue, Turn};
 pub use embedder::{Embedder, Vectors};
 pub use reranker::{Reranker, Scores};

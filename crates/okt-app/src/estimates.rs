@@ -284,7 +284,7 @@ struct ConceptReading {
 
 /// A call that would be made.
 pub(crate) struct Asked {
-    key: ContentHash,
+    pub(crate) key: ContentHash,
     characters: f64,
     tokens: f64,
     /// Of the source's own text.

@@ -145,6 +145,9 @@ impl App {
             outbox::push(&mut tx, repository, JobId::mint(), &payload, When::default()).await?;
         }
         if summarizes {
+            if turned_on.summarization == on {
+                summary_states::resume_all(&mut tx, repository).await?;
+            }
             if turned_on.synthesis == on {
                 // Each concept asks for the definition of its name.
                 summary_states::mark_all(&mut tx, repository).await?;

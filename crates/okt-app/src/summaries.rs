@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use okt_auth::permissions::{ConceptRead, ConceptUpdate};
 use okt_auth::{RepoAccess, RepoScope};
-use okt_extract::summaries::{Outlined, citations, only_citing, only_showing, outline, outline_text};
+use okt_extract::summaries::{Outlined, citations, claims, only_citing, only_showing, outline, outline_text};
 use okt_model::{
     Concept, ConceptId, ContentHash, Error, FactId, ImageId, JobId, Result, SourceId, SpaceKind, SummaryId,
     SynthesizeConcept, TextMethod,
@@ -32,6 +32,7 @@ const WEIGHED: i64 = 200;
 const SHOWN: usize = 12;
 /// Contexts of a name whose facts an extractive definition is made of.
 const CONTEXTS: i64 = 10;
+const NO_SUMMARIES: &str = "the concept has no summaries yet to write a definition from";
 /// How long vectors are waited for; without them facts are compared by their words.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -95,55 +96,42 @@ impl App {
         let concept = get(&mut tx, scope, id).await?;
         let slices =
             concept_summaries::list(&mut tx, repository, concept.no, after.unwrap_or(0), limit).await?;
-        let mut facts = Vec::new();
         if slices.is_empty() && after.is_none() {
-            facts = newest(&mut tx, scope, concept.no).await?;
-        }
-        tx.commit().await?;
-        if !facts.is_empty() {
-            return Ok(vec![self.extracted(scope, facts).await?]);
-        }
-        let mut seen = Vec::with_capacity(slices.len());
-        for slice in slices {
-            seen.push(self.seen_slice(scope, slice).await?);
-        }
-        Ok(seen)
-    }
-
-    /// A slice that says nothing yet is shown by its facts; one that is about others than it has now, by what still holds.
-    async fn seen_slice(&self, scope: &RepoAccess, slice: Slice) -> Result<SeenSlice> {
-        let facts: BTreeSet<FactId> = slice.facts.iter().copied().collect();
-        let content = if slice.is_current {
-            slice.content
-        } else {
-            only_citing(&slice.content, |fact| facts.contains(&fact))
-        };
-        let (content, method) = if content.is_empty() {
-            let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-            let facts = concept_syntheses::list_facts(&mut tx, scope.repository(), &slice.facts).await?;
+            let facts = concepts::list_strongest_facts(&mut tx, repository, concept.no, WEIGHED).await?;
             tx.commit().await?;
-            (self.outlined(scope, facts).await?, TextMethod::Extractive)
+            return if facts.is_empty() {
+                Ok(Vec::new())
+            } else {
+                Ok(vec![self.extracted(scope, facts).await?])
+            };
+        }
+        // Those that say nothing yet are shown by their facts, which are read for all of them at once.
+        let contents: Vec<String> = slices.iter().map(holding).collect();
+        let silent = || slices.iter().zip(&contents).filter(|(_, content)| content.is_empty());
+        let wanted: Vec<FactId> = silent().flat_map(|(slice, _)| slice.facts.iter().copied()).collect();
+        let facts = if wanted.is_empty() {
+            Vec::new()
         } else {
-            (content, TextMethod::Model)
+            concept_syntheses::list_facts(&mut tx, repository, &wanted).await?
         };
-        Ok(SeenSlice {
-            id: Some(slice.id),
-            number: slice.number,
-            is_open: slice.is_open,
-            content,
-            method,
-            facts: slice.facts,
-            is_current: slice.is_current,
-            dropped: slice.dropped,
-            model: slice.model,
-            promptset_hash: slice.promptset_hash,
-            written_at: slice.written_at,
-            failure: slice.failure,
-        })
+        tx.commit().await?;
+        let parts = silent().map(|(slice, _)| {
+            let own: BTreeSet<FactId> = slice.facts.iter().copied().collect();
+            facts.iter().filter(|fact| own.contains(&fact.id)).cloned().collect()
+        });
+        let mut outlined = self.outlined(scope, parts.collect()).await?.into_iter();
+        let seen = slices.into_iter().zip(contents).map(|(slice, content)| {
+            if content.is_empty() {
+                seen_slice(slice, outlined.next().unwrap_or_default(), TextMethod::Extractive)
+            } else {
+                seen_slice(slice, content, TextMethod::Model)
+            }
+        });
+        Ok(seen.collect())
     }
 
     async fn extracted(&self, scope: &RepoAccess, facts: Vec<SliceFact>) -> Result<SeenSlice> {
-        let content = self.outlined(scope, facts).await?;
+        let content = self.outlined(scope, vec![facts]).await?.remove(0);
         Ok(SeenSlice {
             id: None,
             number: 1,
@@ -180,18 +168,7 @@ impl App {
             }
             let facts = of_name(&mut tx, scope, name).await?;
             tx.commit().await?;
-            let content = self.outlined(scope, facts.clone()).await?;
-            let shown: BTreeSet<FactId> = cited(&content).into_iter().collect();
-            let facts = facts.into_iter().filter(|fact| shown.contains(&fact.id));
-            return Ok(SeenDefinition {
-                facts: facts.map(|fact| (fact.id, fact.text)).collect(),
-                concept,
-                content,
-                method: TextMethod::Extractive,
-                written: None,
-                versions: Vec::new(),
-                diff: None,
-            });
+            return self.extracted_definition(scope, concept, facts, Vec::new()).await;
         };
         let versions = concept_syntheses::list_versions(&mut tx, repository, name).await?;
         let older = match diff {
@@ -207,9 +184,15 @@ impl App {
         let there = concept_syntheses::list_facts(&mut tx, repository, &all).await?;
         let latest = versions.first().is_none_or(|latest| latest.version == found.version);
         let stale = concept_syntheses::is_stale(&mut tx, repository, name, found.checked_at).await?;
-        tx.commit().await?;
         let texts: HashMap<FactId, String> = there.into_iter().map(|fact| (fact.id, fact.text)).collect();
         let content = still_true(&found, &texts);
+        if version.is_none() && diff.is_none() && claims(&content).is_empty() {
+            // Nothing of it holds any more, and the next one is not written yet.
+            let facts = of_name(&mut tx, scope, name).await?;
+            tx.commit().await?;
+            return self.extracted_definition(scope, concept, facts, versions).await;
+        }
+        tx.commit().await?;
         let is_current = latest && !stale && found.facts.iter().all(|fact| texts.contains_key(fact));
         let diff = older.map(|older| {
             let before = still_true(&older, &texts);
@@ -242,6 +225,27 @@ impl App {
         Ok(SeenDefinition { concept, content, method, written, facts, versions, diff })
     }
 
+    async fn extracted_definition(
+        &self,
+        scope: &RepoAccess,
+        concept: Concept,
+        facts: Vec<SliceFact>,
+        versions: Vec<SynthesisVersion>,
+    ) -> Result<SeenDefinition> {
+        let content = self.outlined(scope, vec![facts.clone()]).await?.remove(0);
+        let shown: BTreeSet<FactId> = cited(&content).into_iter().collect();
+        let facts = facts.into_iter().filter(|fact| shown.contains(&fact.id));
+        Ok(SeenDefinition {
+            facts: facts.map(|fact| (fact.id, fact.text)).collect(),
+            concept,
+            content,
+            method: TextMethod::Extractive,
+            written: None,
+            versions,
+            diff: None,
+        })
+    }
+
     /// Has the definition of a concept's name written anew; the job that does it.
     pub async fn resynthesize_concept(
         &self,
@@ -255,8 +259,8 @@ impl App {
         tx.commit().await?;
         self.check_synthesis(scope).await?;
         let mut tx = self.databases().begin(scope.database(), repository).await?;
-        if concept_summaries::list_named(&mut tx, repository, &concept.name_key).await?.is_empty() {
-            return Err(Error::Conflict("the concept has no summaries yet to write a definition from"));
+        if !concept_summaries::is_named_covered(&mut tx, repository, &concept.name_key, true).await? {
+            return Err(Error::Conflict(NO_SUMMARIES));
         }
         let first = concept_summaries::find_first_named(&mut tx, repository, concept.no).await?;
         let payload = SynthesizeConcept { concept: first.unwrap_or(concept.id), again: true };
@@ -283,29 +287,39 @@ impl App {
         }
     }
 
-    /// A text of the facts that say most.
-    async fn outlined(&self, scope: &RepoAccess, facts: Vec<SliceFact>) -> Result<String> {
-        let vectors = self.vectors_of(scope, &facts).await;
+    /// Texts, each of the facts that say most of some. Their vectors are asked for all at once.
+    async fn outlined(&self, scope: &RepoAccess, parts: Vec<Vec<SliceFact>>) -> Result<Vec<String>> {
+        if parts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vectors = self.vectors_of(scope, parts.iter().flatten()).await;
         let made = tokio::task::spawn_blocking(move || {
-            let weighed: Vec<Outlined<'_>> = facts
-                .iter()
-                .map(|fact| Outlined {
-                    id: fact.id,
-                    text: &fact.text,
-                    sources: u32::try_from(fact.source_count).unwrap_or(0),
-                    vector: vectors.get(&fact.id.uuid()).map(Vec::as_slice),
-                })
-                .collect();
-            outline_text(&weighed, &outline(&weighed, SHOWN))
+            let text = |facts: Vec<SliceFact>| {
+                let weighed: Vec<Outlined<'_>> = facts
+                    .iter()
+                    .map(|fact| Outlined {
+                        id: fact.id,
+                        text: &fact.text,
+                        sources: u32::try_from(fact.source_count).unwrap_or(0),
+                        vector: vectors.get(&fact.id.uuid()).map(Vec::as_slice),
+                    })
+                    .collect();
+                outline_text(&weighed, &outline(&weighed, SHOWN))
+            };
+            parts.into_iter().map(text).collect()
         });
         made.await.map_err(Error::internal)
     }
 
     /// As far as they are there and come in time.
-    async fn vectors_of(&self, scope: &RepoAccess, facts: &[SliceFact]) -> HashMap<Uuid, Vec<f32>> {
+    async fn vectors_of(
+        &self,
+        scope: &RepoAccess,
+        facts: impl Iterator<Item = &SliceFact>,
+    ) -> HashMap<Uuid, Vec<f32>> {
         let Some(vectors) = self.vectors() else { return HashMap::new() };
         let Ok(Some(space)) = self.ai().current_space(SpaceKind::Facts).await else { return HashMap::new() };
-        let ids: Vec<Uuid> = facts.iter().map(|fact| fact.id.uuid()).collect();
+        let ids: Vec<Uuid> = facts.map(|fact| fact.id.uuid()).collect();
         let (tenant, place) = (Tenant::new(scope.repository(), scope.database()), vectors.space(&space));
         match tokio::time::timeout(PATIENCE, vectors.store().find(&tenant, &place, &ids)).await {
             Ok(Ok(points)) => points.into_iter().map(|point| (point.id, point.vector)).collect(),
@@ -325,28 +339,43 @@ fn cited(content: &str) -> Vec<FactId> {
     all.into_iter().collect()
 }
 
-/// The newest facts of a concept.
-async fn newest(conn: &mut Connection, scope: &RepoAccess, concept: i64) -> Result<Vec<SliceFact>> {
-    let facts = concepts::list_facts(conn, scope.repository(), concept, i64::MAX, WEIGHED).await?;
-    let facts = facts.into_iter().map(|(_, fact)| SliceFact {
-        no: fact.no,
-        id: fact.id,
-        text: fact.text,
-        source_count: fact.source_count,
-    });
-    Ok(facts.collect())
+/// What the text of a slice says of facts that it has now.
+fn holding(slice: &Slice) -> String {
+    if slice.is_current {
+        return slice.content.clone();
+    }
+    let facts: BTreeSet<FactId> = slice.facts.iter().copied().collect();
+    only_citing(&slice.content, |fact| facts.contains(&fact))
 }
 
-/// The newest facts of all concepts of a name, each once.
+fn seen_slice(slice: Slice, content: String, method: TextMethod) -> SeenSlice {
+    SeenSlice {
+        id: Some(slice.id),
+        number: slice.number,
+        is_open: slice.is_open,
+        content,
+        method,
+        facts: slice.facts,
+        is_current: slice.is_current,
+        dropped: slice.dropped,
+        model: slice.model,
+        promptset_hash: slice.promptset_hash,
+        written_at: slice.written_at,
+        failure: slice.failure,
+    }
+}
+
+/// The facts of all concepts of a name that the most sources state, as many of each, each once.
 async fn of_name(conn: &mut Connection, scope: &RepoAccess, name: &str) -> Result<Vec<SliceFact>> {
     let names = [name.to_owned()];
     let mut contexts = concepts::list_contexts(conn, scope.repository(), &names, CONTEXTS).await?;
+    let contexts = contexts.remove(name).unwrap_or_default();
+    let each = WEIGHED / i64::try_from(contexts.len()).unwrap_or(1).max(1);
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-    for context in contexts.remove(name).unwrap_or_default() {
+    for context in contexts {
         let Some(concept) = concepts::get(conn, scope.repository(), context.id).await? else { continue };
-        let facts = newest(conn, scope, concept.no).await?;
+        let facts = concepts::list_strongest_facts(conn, scope.repository(), concept.no, each).await?;
         found.extend(facts.into_iter().filter(|fact| seen.insert(fact.no)));
     }
-    found.truncate(usize::try_from(WEIGHED).unwrap_or(usize::MAX));
     Ok(found)
 }

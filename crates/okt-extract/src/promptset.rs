@@ -132,7 +132,7 @@ mod tests {
         let set = Promptset::builtin();
         assert_eq!(
             set.hash().to_string(),
-            "a27530b11d1a8c1da9907d7919f753d6eae2ecce28465e72581db62341e316f5"
+            "03344232dfb7446ecfa7ea17c3aca9ef7c43e37fbfdc4946ac4916cf6ca2bec4"
         );
         assert_eq!(
             set.registry_hash().to_string(),

@@ -19,7 +19,7 @@ pub struct Question {
     pub thinking: Option<&'static str>,
     /// Of an answer that is truncated, what is complete may be read.
     pub divisible: bool,
-    /// Covers what is the same for all questions of a phase: `system`, `schema`, `max_tokens`.
+    /// Covers what is the same for all questions of a phase: `system`, `schema`, `max_tokens`, `thinking`.
     pub prompt_hash: [u8; 32],
     /// Covers `user`.
     pub input_hash: [u8; 32],
@@ -66,6 +66,14 @@ impl Question {
     #[must_use]
     pub fn about(mut self, image: [u8; 32]) -> Self {
         self.input_hash = Sha256::new().chain_update(self.input_hash).chain_update(image).finalize().into();
+        self
+    }
+
+    /// How long the model may think; another time to think is another question.
+    #[must_use]
+    pub fn thinking(mut self, level: &'static str) -> Self {
+        self.thinking = Some(level);
+        self.prompt_hash = Sha256::new().chain_update(self.prompt_hash).chain_update(level).finalize().into();
         self
     }
 
@@ -121,17 +129,10 @@ pub static SENTENCES: Form = Form {
     divisible: true,
 };
 
-/// A text with headings.
-pub static SECTIONS: Form = Form {
-    schema: SECTIONS_SCHEMA,
-    example: r#"{"sentences":[{"heading":"","text":"…","facts":[1,4]}]}"#,
-    divisible: true,
-};
-
-/// A text with headings and images.
+/// A text with images.
 pub static ILLUSTRATED: Form = Form {
     schema: ILLUSTRATED_SCHEMA,
-    example: r#"{"sentences":[{"heading":"","text":"…","facts":[1,4],"image":0}]}"#,
+    example: r#"{"sentences":[{"text":"…","facts":[1,4],"image":0}]}"#,
     divisible: true,
 };
 
@@ -150,8 +151,6 @@ const CONCEPTS_SCHEMA: &str = r#"{"type":"object","properties":{"concepts":{"typ
 
 const SENTENCES_SCHEMA: &str = r#"{"type":"object","properties":{"sentences":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"facts":{"type":"array","items":{"type":"integer"}}},"required":["text","facts"],"additionalProperties":false}}},"required":["sentences"],"additionalProperties":false}"#;
 
-const SECTIONS_SCHEMA: &str = r#"{"type":"object","properties":{"sentences":{"type":"array","items":{"type":"object","properties":{"heading":{"type":"string"},"text":{"type":"string"},"facts":{"type":"array","items":{"type":"integer"}}},"required":["heading","text","facts"],"additionalProperties":false}}},"required":["sentences"],"additionalProperties":false}"#;
-
-const ILLUSTRATED_SCHEMA: &str = r#"{"type":"object","properties":{"sentences":{"type":"array","items":{"type":"object","properties":{"heading":{"type":"string"},"text":{"type":"string"},"facts":{"type":"array","items":{"type":"integer"}},"image":{"type":"integer"}},"required":["heading","text","facts","image"],"additionalProperties":false}}},"required":["sentences"],"additionalProperties":false}"#;
+const ILLUSTRATED_SCHEMA: &str = r#"{"type":"object","properties":{"sentences":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"facts":{"type":"array","items":{"type":"integer"}},"image":{"type":"integer"}},"required":["text","facts","image"],"additionalProperties":false}}},"required":["sentences"],"additionalProperties":false}"#;
 
 const PICKED_SCHEMA: &str = r#"{"type":"object","properties":{"images":{"type":"array","items":{"type":"integer"}}},"required":["images"],"additionalProperties":false}"#;

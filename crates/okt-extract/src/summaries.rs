@@ -55,7 +55,7 @@ pub enum Attempt {
 /// A text that may be stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Markdown; empty where the model had nothing to say.
+    /// Markdown: sentences with their citations, and images.
     pub content: String,
     /// The places of the facts that it cites, in the list that was given, ascending.
     pub cited: Vec<usize>,

@@ -46,7 +46,8 @@ pub(crate) async fn run(
 
 /// Has the concepts summed up whose facts have changed.
 async fn finish(ctx: &JobContext, tools: &Tools, output: serde_json::Value) -> Result<Finished, JobError> {
+    let on = summarize_concepts::is_on(ctx.databases(), tools, ctx.repository()).await?;
     let mut tx = ctx.begin().await?;
-    summarize_concepts::push(&mut tx, ctx, tools).await?;
+    summarize_concepts::push(&mut tx, ctx.repository(), tools, on).await?;
     tx.commit(Some(output)).await
 }

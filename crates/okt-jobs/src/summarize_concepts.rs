@@ -4,7 +4,11 @@
 //! Which facts a slice covers is stored before a model is asked, and every answer before it is used, so no run pays for what
 //! another has paid for. A concept has one writer: the job that holds it. A text is stored only if it is about the facts that
 //! the slice still has, and cites no others. What a model does not answer keeps its last text.
+//!
+//! A slice whose answer can't be used is given up until its facts change or somebody has the job run again. Where no model
+//! answers at all, nothing is given up: the next run comes for it.
 
+mod covering;
 mod slices;
 
 use std::sync::Arc;
@@ -16,27 +20,32 @@ use okt_ai::{Asker, Billing, RepositoryBudget, SubjectBudget, Unanswered, waitin
 use okt_extract::Promptset;
 use okt_extract::summaries::{Attempt, Known, Topic, Written, read_slice, slice_question};
 use okt_model::{
-    Concept, ContentHash, Cost, Error, JobId, Operation, Progress, Repository, RepositoryId, Result, Subject,
-    SubjectKind, SummarizeConcepts, SynthesizeConcept,
+    Concept, ContentHash, Cost, Error, Operation, Progress, Repository, RepositoryId, Result, Subject,
+    SubjectKind, SummarizeConcepts,
 };
 use okt_providers::ai::Model;
 use okt_queue::{Finished, JobCommit, JobContext, JobError};
 use okt_store::concept_summaries::{self, SliceText, UnwrittenSlice};
-use okt_store::outbox::{self, When};
+use okt_store::outbox::When;
 use okt_store::summary_states::{self, HeldConcept};
-use okt_store::{Connection, Databases, Tx, concepts, promptsets, repository_settings};
+use okt_store::{Connection, Databases, promptsets, repository_settings};
 
+use self::covering::{MOST_SLICES, cover, push_synthesis};
 use crate::Tools;
 use crate::asking::{Patience, RUNS, Replies, Stopped};
 
 /// Concepts that are written about at once. The slices of one are written one after the other.
 const CONCURRENCY: usize = 4;
 
-/// Asks for concepts to be summed up, where the repository has that done and something waits.
-pub(crate) async fn push(tx: &mut JobCommit, ctx: &JobContext, tools: &Tools) -> Result<(), JobError> {
-    if is_on(ctx.databases(), tools, ctx.repository()).await?
-        && is_any_waiting(tx, tools, ctx.repository()).await?
-    {
+/// Asks for concepts to be summed up if something waits, where the repository has that done ([`is_on`]); else for what was deleted to
+/// be taken out of their texts.
+pub(crate) async fn push(
+    tx: &mut JobCommit,
+    repository: RepositoryId,
+    tools: &Tools,
+    on: bool,
+) -> Result<(), JobError> {
+    if is_any_waiting(tx, tools, repository, on).await? {
         tx.push(&SummarizeConcepts {}, When::default()).await?;
     }
     Ok(())
@@ -44,16 +53,15 @@ pub(crate) async fn push(tx: &mut JobCommit, ctx: &JobContext, tools: &Tools) ->
 
 /// Whether [`push`] would ask.
 pub(crate) async fn is_wanted(databases: &Databases, tools: &Tools, of: &Repository) -> Result<bool> {
-    if !is_on(databases, tools, of.id).await? {
-        return Ok(false);
-    }
+    let on = is_on(databases, tools, of.id).await?;
     let mut tx = databases.begin_to_read(&of.database, of.id).await?;
-    let waiting = is_any_waiting(&mut tx, tools, of.id).await?;
+    let waiting = is_any_waiting(&mut tx, tools, of.id, on).await?;
     tx.commit().await?;
     Ok(waiting)
 }
 
-async fn is_on(databases: &Databases, tools: &Tools, repository: RepositoryId) -> Result<bool> {
+/// Whether the repository has its concepts summed up. Before a transaction begins: it takes a connection of its own.
+pub(crate) async fn is_on(databases: &Databases, tools: &Tools, repository: RepositoryId) -> Result<bool> {
     // Most installations ask nobody at all.
     if tools.config().providers.summarization.model.is_empty() {
         return Ok(false);
@@ -63,15 +71,24 @@ async fn is_on(databases: &Databases, tools: &Tools, repository: RepositoryId) -
     Ok(tools.config().providers.summarization.is_on(settings.stages.summarization))
 }
 
-async fn is_any_waiting(conn: &mut Connection, tools: &Tools, repository: RepositoryId) -> Result<bool> {
+async fn is_any_waiting(
+    conn: &mut Connection,
+    tools: &Tools,
+    repository: RepositoryId,
+    on: bool,
+) -> Result<bool> {
     let staleness = tools.config().providers.summarization.lock_staleness.duration();
     let floor = i64::from(tools.config().concept_floor());
-    Ok(summary_states::is_any_waiting(conn, repository, floor, staleness).await?)
+    Ok(if on {
+        summary_states::is_any_waiting(conn, repository, floor, staleness).await?
+    } else {
+        summary_states::is_any_torn(conn, repository, staleness).await?
+    })
 }
 
 pub(crate) async fn run(_: SummarizeConcepts, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
     if !is_on(ctx.databases(), &tools, ctx.repository()).await? {
-        return ctx.begin().await?.commit(None).await;
+        return covering::only_cut(&ctx, &tools).await;
     }
     let writing = Writing::open(&ctx, &tools).await?;
     let held = writing.claim().await?;
@@ -181,7 +198,8 @@ impl<'w> Writing<'w> {
             (settings.lock_staleness.duration(), i64::from(settings.max_concepts_per_run));
         let (repository, job) = (self.ctx.repository(), self.ctx.id());
         let mut tx = self.ctx.checkpoint().await?;
-        let held = summary_states::claim(&mut tx, repository, job, staleness, limit).await?;
+        summary_states::resume(&mut tx, repository, job).await?;
+        let held = summary_states::claim(&mut tx, repository, job, staleness, (limit, false)).await?;
         tx.commit().await?;
         if i64::try_from(held.len()).is_ok_and(|count| count >= limit) {
             return Ok(held);
@@ -195,7 +213,7 @@ impl<'w> Writing<'w> {
             return Ok(held);
         }
         let mut tx = self.ctx.checkpoint().await?;
-        let held = summary_states::claim(&mut tx, repository, job, staleness, limit).await?;
+        let held = summary_states::claim(&mut tx, repository, job, staleness, (limit, false)).await?;
         tx.commit().await?;
         Ok(held)
     }
@@ -211,9 +229,19 @@ impl<'w> Writing<'w> {
     }
 
     async fn one(&self, held: HeldConcept) -> Result<Summed, JobError> {
-        let Some((concept, unwritten)) = self.cover(held).await? else { return Ok(Summed::default()) };
+        let (repository, job) = (self.ctx.repository(), self.ctx.id());
+        let mut tx = self.ctx.checkpoint().await?;
+        let Some(covered) = cover(&mut tx, self.tools, (repository, job), held).await? else {
+            return Ok(Summed::default());
+        };
+        let Some(concept) = covered.concept else {
+            push_synthesis(&mut tx, repository, held).await?;
+            tx.commit().await?;
+            return Ok(Summed::default());
+        };
+        tx.commit().await?;
         let mut summed = Summed::default();
-        for slice in &unwritten {
+        for slice in &covered.unwritten {
             let ended = self.ask(&concept, slice).await;
             self.patience.hear(&ended);
             match ended {
@@ -236,55 +264,20 @@ impl<'w> Writing<'w> {
                 },
             }
         }
+        let more = i64::try_from(covered.unwritten.len()).is_ok_and(|count| count >= MOST_SLICES);
         let mut tx = self.ctx.checkpoint().await?;
-        let (repository, job) = (self.ctx.repository(), self.ctx.id());
-        let ours = if summed.failed > 0 {
+        let ours = if more {
+            summary_states::release(&mut tx, repository, job, held.no).await?
+        } else if summed.failed > 0 {
             summary_states::give_up(&mut tx, repository, job, held).await?
         } else {
             summary_states::finish(&mut tx, repository, job, held).await?
         };
-        if ours {
-            self.push_synthesis(&mut tx, held).await?;
+        if ours && !more && (self.synthesizes || covered.torn) {
+            push_synthesis(&mut tx, repository, held).await?;
         }
         tx.commit().await?;
         Ok(summed)
-    }
-
-    /// Brings the slices of a concept in line with its facts; returns it with those that have to be written. `None` if there is
-    /// nothing to write about, or if another job holds it.
-    async fn cover(&self, held: HeldConcept) -> Result<Option<(Concept, Vec<UnwrittenSlice>)>, JobError> {
-        let (repository, job) = (self.ctx.repository(), self.ctx.id());
-        let size =
-            usize::try_from(self.tools.config().providers.summarization.batch_size).unwrap_or(usize::MAX);
-        let mut tx = self.ctx.checkpoint().await?;
-        if !summary_states::hold(&mut tx, repository, job, held.no).await? {
-            return Ok(None);
-        }
-        let mut coverage = concept_summaries::coverage(&mut tx, repository, held.no).await?;
-        let mut changes = slices::changes(&coverage, size);
-        let concerned: Vec<i64> =
-            changes.added.iter().map(|(fact, _)| *fact).chain(changes.removed.iter().copied()).collect();
-        let there = concept_summaries::hold_facts(&mut tx, repository, &concerned).await?;
-        if there.len() < concerned.len() {
-            // Deleted since they were read.
-            let gone: Vec<i64> = concerned.into_iter().filter(|fact| !there.contains(fact)).collect();
-            for fact in gone {
-                coverage.facts.remove(&fact);
-                coverage.covered.remove(&fact);
-            }
-            changes = slices::changes(&coverage, size);
-        }
-        concept_summaries::change(&mut tx, repository, held.no, &changes).await?;
-        let concept = concepts::list_numbered(&mut tx, repository, &[held.no]).await?.into_iter().next();
-        let unwritten = concept_summaries::list_unwritten(&mut tx, repository, held.no).await?;
-        let Some(concept) = concept.filter(|_| !coverage.facts.is_empty()) else {
-            summary_states::forget(&mut tx, repository, job, held.no).await?;
-            self.push_synthesis(&mut tx, held).await?;
-            tx.commit().await?;
-            return Ok(None);
-        };
-        tx.commit().await?;
-        Ok(Some((concept, unwritten)))
     }
 
     async fn ask(
@@ -370,29 +363,20 @@ impl<'w> Writing<'w> {
         Ok(tx.commit().await?)
     }
 
-    /// Asks for the definition of a concept's name.
-    async fn push_synthesis(&self, tx: &mut Tx, held: HeldConcept) -> Result<(), JobError> {
-        if !self.synthesizes {
-            return Ok(());
-        }
-        let repository = self.ctx.repository();
-        if let Some(concept) = concept_summaries::find_first_named(tx, repository, held.no).await? {
-            let payload = SynthesizeConcept { concept, again: false };
-            outbox::push(tx, repository, JobId::mint(), &payload, When::default()).await?;
-        }
-        Ok(())
-    }
-
     /// What all of it means for the job.
     async fn conclude(&self, mut sum: Sum) -> Result<Finished, JobError> {
         let ctx = self.ctx;
         if let Some(error) = sum.error {
             return Err(error);
         }
-        let given_up = match sum.all.stopped.take() {
+        let stopped = match sum.all.stopped.take() {
             Some(Stopped::Wait { why, delay, budget }) => {
                 if let Some(budget) = budget {
                     ctx.progress(waiting_for_budget("summaries", sum.concepts, budget));
+                    // That may take until next month, and definitions wait for concepts that are held.
+                    let mut tx = ctx.checkpoint().await?;
+                    self.release(&mut tx, &sum.open).await?;
+                    tx.commit().await?;
                 }
                 return Err(JobError::Waits { why, delay });
             }
@@ -403,15 +387,13 @@ impl<'w> Writing<'w> {
             Some(Stopped::Permanent { message, .. }) => Some(message),
             None => None,
         };
+        let mut tx = ctx.begin_discardable().await?;
+        // Nobody was asked about them, so they wait for the next run.
+        self.release(&mut tx, &sum.open).await?;
+        let given_up = summary_states::leave(&mut tx, ctx.repository(), ctx.id()).await?;
         // Others would meet the same.
-        let goes_on = given_up.is_none();
-        let given_up = given_up.or(sum.all.failure.take());
-        let mut tx = if given_up.is_some() { ctx.begin_discardable().await? } else { ctx.begin().await? };
-        for held in &sum.open {
-            summary_states::give_up(&mut tx, ctx.repository(), ctx.id(), *held).await?;
-        }
-        if goes_on && is_any_waiting(&mut tx, self.tools, ctx.repository()).await? {
-            tx.push(&SummarizeConcepts {}, When::default()).await?;
+        if stopped.is_none() {
+            push(&mut tx, ctx.repository(), self.tools, true).await?;
         }
         let output = Some(serde_json::json!({
             "concepts": sum.concepts,
@@ -420,12 +402,25 @@ impl<'w> Writing<'w> {
             "dropped_sentences": sum.all.dropped_sentences,
             "dropped_citations": sum.all.dropped_citations,
         }));
-        match given_up {
-            Some(why) => {
-                let left = sum.all.failed + u64::try_from(sum.open.len()).unwrap_or(0);
-                tx.discard(format!("{left} texts were not written, the first because: {why}"), output).await
-            }
-            None => tx.commit(output).await,
+        if let Some(why) = stopped {
+            let left = sum.open.len();
+            return tx
+                .discard(format!("{left} concepts wait for the next run, because: {why}"), output)
+                .await;
         }
+        if given_up > 0 {
+            let why = sum.all.failure.as_deref().unwrap_or("see the failures of their summaries");
+            let message =
+                format!("{given_up} concepts have summaries that were not written; the first: {why}");
+            return tx.discard(message, output).await;
+        }
+        tx.commit(output).await
+    }
+
+    async fn release(&self, conn: &mut Connection, concepts: &[HeldConcept]) -> Result<(), JobError> {
+        for held in concepts {
+            summary_states::release(conn, self.ctx.repository(), self.ctx.id(), held.no).await?;
+        }
+        Ok(())
     }
 }

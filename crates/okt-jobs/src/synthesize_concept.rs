@@ -4,26 +4,21 @@
 //! Facts that contradict each other are shown as pairs, and a text that cites only one side is refused. What can't be had keeps
 //! the last version.
 
-mod material;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use okt_ai::{Asker, Billing, RepositoryBudget, SubjectBudget, Unanswered, waiting_for_budget};
-use okt_extract::summaries::{
-    Attempt, only_citing, only_showing, picker_question, read_picked, read_synthesis, synthesis_question,
-};
+use okt_ai::{Asker, Billing, Gathered, RepositoryBudget, SubjectBudget, Unanswered, waiting_for_budget};
+use okt_extract::summaries::{Attempt, only_citing, only_showing, read_picked, read_synthesis};
 use okt_extract::{Misfit, Promptset, Question};
 use okt_model::{
-    Concept, ContentHash, Cost, Error, Operation, Progress, Result, Subject, SubjectKind, SynthesizeConcept,
-    Waiting,
+    Concept, ContentHash, Cost, Error, Operation, Progress, RepositoryId, Result, Subject, SubjectKind,
+    SynthesizeConcept, Waiting,
 };
 use okt_providers::ai::Model;
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::concept_syntheses::{self, NewSynthesis, Synthesis};
-use okt_store::{concepts, promptsets, repository_settings, summary_states};
+use okt_store::{Tx, concept_summaries, concepts, promptsets, repository_settings, summary_states};
 
-use self::material::Gathered;
 use crate::Tools;
 use crate::asking::{RUNS, Replies, Stopped};
 
@@ -39,9 +34,6 @@ pub(crate) async fn run(
     let settings = repository_settings::find(&mut conn, ctx.repository()).await?.unwrap_or_default();
     let used = promptsets::find_used(&mut conn, ctx.repository()).await?;
     drop(conn);
-    if !tools.config().providers.synthesis.is_on(settings.stages.synthesis) {
-        return ctx.begin().await?.commit(None).await;
-    }
     // Two would ask the same.
     ctx.one_at_a_time().await?;
     let mut tx = ctx.checkpoint().await?;
@@ -50,24 +42,29 @@ pub(crate) async fn run(
         return ctx.begin().await?.commit(None).await;
     };
     let name = concept.name_key.as_str();
-    // Nothing is kept of facts and images that were deleted, in earlier versions either.
-    for mut torn in concept_syntheses::list_torn(&mut tx, ctx.repository(), name).await? {
-        let content = only_citing(&torn.content, |fact| torn.facts.contains(&fact));
-        torn.content = only_showing(&content, |image| torn.images.iter().any(|(_, there)| *there == image));
-        concept_syntheses::mend(&mut tx, ctx.repository(), name, &torn).await?;
-    }
+    mend(&mut tx, ctx.repository(), name).await?;
+    let on = tools.config().providers.synthesis.is_on(settings.stages.synthesis);
     let staleness = tools.config().providers.summarization.lock_staleness.duration();
-    let unfinished =
-        !payload.again && summary_states::is_name_held(&mut tx, ctx.repository(), name, staleness).await?;
+    let unfinished = on
+        && !payload.again
+        && summary_states::is_name_held(&mut tx, ctx.repository(), name, staleness).await?;
     tx.commit().await?;
+    if !on {
+        return ctx.begin().await?.commit(None).await;
+    }
     if unfinished {
         // Written now, it would be paid for again as soon as the other contexts of the name are summed up.
         return Err(JobError::Waits { why: Waiting::Dependency, delay: UNFINISHED });
     }
-    let gathered = Gathered::read(&ctx, &tools, &concept).await?;
+    let mut tx = ctx.checkpoint().await?;
+    let gathered = Gathered::read(&mut tx, tools.config(), ctx.repository(), &concept).await?;
+    tx.commit().await?;
     if gathered.slices.is_empty() {
         let mut tx = ctx.begin().await?;
-        concept_syntheses::remove(&mut tx, ctx.repository(), name).await?;
+        // Slices without words say nothing of the facts that are there: the last version stays.
+        if !concept_summaries::is_named_covered(&mut tx, ctx.repository(), name, false).await? {
+            concept_syntheses::remove(&mut tx, ctx.repository(), name).await?;
+        }
         return tx.commit(Some(serde_json::json!({ "slices": 0 }))).await;
     }
     let promptset = Promptset::of(used.as_ref()).map_err(Error::internal)?;
@@ -96,6 +93,21 @@ pub(crate) async fn run(
     }
 }
 
+/// Nothing is kept of facts and images that were deleted, in earlier versions either.
+async fn mend(tx: &mut Tx, repository: RepositoryId, name: &str) -> Result<(), JobError> {
+    let all = concept_syntheses::list_torn(tx, repository, name).await?;
+    let any = !all.is_empty();
+    for mut torn in all {
+        let content = only_citing(&torn.content, |fact| torn.facts.contains(&fact));
+        torn.content = only_showing(&content, |image| torn.images.iter().any(|(_, there)| *there == image));
+        concept_syntheses::mend(tx, repository, name, &torn).await?;
+    }
+    if any {
+        concept_syntheses::forget_answers(tx, repository, name).await?;
+    }
+    Ok(())
+}
+
 /// What it was made of is the same, or the model says the same of it.
 async fn unchanged(ctx: &JobContext, name: &str, last: &Synthesis) -> Result<Finished, JobError> {
     let mut tx = ctx.begin().await?;
@@ -114,8 +126,13 @@ async fn conclude(
         return unchanged(ctx, name, last).await;
     }
     let mut tx = ctx.begin().await?;
+    if !concept_syntheses::hold_name(&mut tx, ctx.repository(), name).await? {
+        // It was renamed or merged meanwhile, and its definitions were removed.
+        return tx.commit(Some(serde_json::json!({ "gone": true }))).await;
+    }
     if !concept_syntheses::hold_cited(&mut tx, ctx.repository(), &new.facts).await? {
-        return Err(Error::Overloaded("a fact was deleted while a definition was written from it").into());
+        let why = "a fact was deleted or rejected while a definition was written from it";
+        return Err(Error::Overloaded(why).into());
     }
     let version = concept_syntheses::insert(&mut tx, ctx.repository(), name, &new).await?;
     let output = serde_json::json!({
@@ -166,22 +183,18 @@ impl Synthesizing<'_> {
     async fn write(&self, mut gathered: Gathered) -> Result<(NewSynthesis, u32), Unanswered> {
         let settings = &self.tools.config().providers.synthesis;
         let most = usize::try_from(settings.max_images).unwrap_or(usize::MAX);
-        if gathered.images.len() > most {
-            let picked = self.pick(&gathered, most).await?;
+        let name = self.concept.canonical_name.as_str();
+        if let Some(question) = gathered.picking(&self.promptset, name, most) {
+            let picked = self.pick(&question, gathered.images.len(), most).await?;
             gathered.keep_images(&picked);
         }
         let parts = gathered.parts();
+        let question = parts.question(&self.promptset, name, settings);
         let contexts = parts.contexts();
-        let material = parts.material(&self.concept.canonical_name, &contexts);
-        let mut question = synthesis_question(&self.promptset, &material, settings.max_tokens);
-        question.thinking = Some(settings.thinking_level.as_str());
+        let material = parts.material(name, &contexts);
         let key = question.key(self.model.id());
         let read = |answer: &str, attempt| read_synthesis(answer, &material, attempt);
         let written = self.ask(Operation::ConceptSynthesis, &question, key, read).await?;
-        if written.content.is_empty() {
-            let message = "no sentence of the model's answer cites a fact that it was given".to_owned();
-            return Err(Unanswered::Unusable { code: "misfit", message });
-        }
         let new = NewSynthesis {
             name: self.concept.canonical_name.clone(),
             model: self.model.id().to_owned(),
@@ -199,12 +212,15 @@ impl Synthesizing<'_> {
     }
 
     /// The places of the images that show the concept best.
-    async fn pick(&self, gathered: &Gathered, most: usize) -> Result<Vec<usize>, Unanswered> {
-        let candidates = gathered.candidates();
-        let question = picker_question(&self.promptset, &self.concept.canonical_name, &candidates, most);
+    async fn pick(
+        &self,
+        question: &Question,
+        candidates: usize,
+        most: usize,
+    ) -> Result<Vec<usize>, Unanswered> {
         let key = question.key(self.model.id());
-        let read = |answer: &str, _| read_picked(answer, candidates.len(), most);
-        match self.ask(Operation::ImagePicking, &question, key, read).await {
+        let read = |answer: &str, _| read_picked(answer, candidates, most);
+        match self.ask(Operation::ImagePicking, question, key, read).await {
             // A text without images is better than none.
             Err(Unanswered::Unusable { .. }) => Ok(Vec::new()),
             ended => ended,

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use okt_model::{ConceptId, ContentHash, Error, FactId, RepositoryId, SummaryId};
+use okt_model::{ConceptId, ContentHash, Error, FactId, RepositoryId, SubjectKind, SummaryId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -66,6 +66,14 @@ pub struct SliceFact {
     pub source_count: i32,
 }
 
+/// A slice some of whose facts were deleted, with those that are left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TornSlice {
+    pub number: i32,
+    pub content: String,
+    pub facts: Vec<FactId>,
+}
+
 /// The text of a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct SliceText<'a> {
@@ -85,7 +93,7 @@ pub struct Slice {
     pub number: i32,
     pub is_open: bool,
     pub content: String,
-    /// Those that are there by now.
+    /// Those that are there by now and that nobody has rejected.
     pub facts: Vec<FactId>,
     /// Whether the text is about these facts and no others.
     pub is_current: bool,
@@ -167,6 +175,75 @@ pub async fn hold_facts(
     Ok(there.fetch_all(conn).await?.into_iter().collect())
 }
 
+/// The slices of a concept that cover fewer facts than when they were last looked at: some were deleted since.
+#[tracing::instrument(level = "debug", name = "db.concept_summaries.list_torn", skip_all)]
+pub async fn list_torn(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: i64,
+) -> Result<Vec<TornSlice>> {
+    let rows = sqlx::query!(
+        r#"SELECT s.slice_number, s.content, n.facts AS "facts!: Vec<Uuid>"
+             FROM okt_repository.concept_summaries s
+            CROSS JOIN LATERAL (SELECT ARRAY(SELECT f.id FROM okt_repository.summary_facts l
+                                               JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = l.fact_no
+                                              WHERE l.repository_id = $1 AND l.concept_no = $2
+                                                AND l.slice_number = s.slice_number) AS facts) AS n
+            WHERE s.repository_id = $1 AND s.concept_no = $2 AND s.fact_count > cardinality(n.facts)
+            ORDER BY s.slice_number"#,
+        repository.uuid(),
+        concept,
+    );
+    let rows = rows.fetch_all(conn).await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| TornSlice {
+            number: row.slice_number,
+            content: row.content,
+            facts: row.facts.into_iter().map(FactId::from).collect(),
+        })
+        .collect())
+}
+
+/// Stores what is left of the text of a slice.
+#[tracing::instrument(level = "debug", name = "db.concept_summaries.mend", skip_all)]
+pub async fn mend(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: i64,
+    (number, content): (i32, &str),
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "UPDATE okt_repository.concept_summaries SET content = $4
+          WHERE repository_id = $1 AND concept_no = $2 AND slice_number = $3",
+        repository.uuid(),
+        concept,
+        number,
+        content,
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// Forgets all that models have answered about a concept and those that were merged into it; returns how much. A fact that is
+/// deleted may be told in any of it, also in answers that no text was made of.
+#[tracing::instrument(level = "debug", name = "db.concept_summaries.forget_answers", skip_all)]
+pub async fn forget_answers(conn: &mut PgConnection, repository: RepositoryId, concept: i64) -> Result<u64> {
+    let gone = sqlx::query!(
+        "WITH RECURSIVE members AS (
+             SELECT c.no, c.id FROM okt_repository.concepts c WHERE c.repository_id = $1 AND c.no = $2
+              UNION
+             SELECT p.no, p.id FROM members m
+              CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                   WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS p)
+         DELETE FROM okt_repository.model_answers a USING members m
+          WHERE a.repository_id = $1 AND a.subject_id = m.id AND a.subject_kind = $3",
+        repository.uuid(),
+        concept,
+        SubjectKind::Concept.as_str(),
+    );
+    Ok(gone.execute(conn).await?.rows_affected())
+}
+
 /// Changes which facts the slices of a concept cover. The caller holds the concept and the facts.
 #[tracing::instrument(level = "debug", name = "db.concept_summaries.change", skip_all)]
 pub async fn change(
@@ -175,18 +252,6 @@ pub async fn change(
     concept: i64,
     changes: &SliceChanges,
 ) -> Result<()> {
-    // The answer that a text was made of goes with a fact that was deleted.
-    sqlx::query!(
-        "DELETE FROM okt_repository.model_answers a
-          USING okt_repository.concept_summaries s
-          WHERE s.repository_id = $1 AND s.concept_no = $2 AND a.repository_id = $1 AND a.key = s.question
-            AND s.fact_count > (SELECT count(*) FROM okt_repository.summary_facts f
-                                 WHERE f.repository_id = $1 AND f.concept_no = $2 AND f.slice_number = s.slice_number)",
-        repository.uuid(),
-        concept,
-    )
-    .execute(&mut *conn)
-    .await?;
     sqlx::query!(
         "DELETE FROM okt_repository.summary_facts
           WHERE repository_id = $1 AND concept_no = $2 AND fact_no = ANY ($3)",
@@ -250,23 +315,28 @@ pub async fn change(
     Ok(())
 }
 
-/// The slices of a concept whose text is missing or about other facts.
+/// The first slices of a concept whose text is missing or about other facts. Those that were given up are left out, until their
+/// facts change or somebody has them tried again.
 #[tracing::instrument(level = "debug", name = "db.concept_summaries.list_unwritten", skip_all)]
 pub async fn list_unwritten(
     conn: &mut PgConnection,
     repository: RepositoryId,
     concept: i64,
+    limit: i64,
 ) -> Result<Vec<UnwrittenSlice>> {
     let rows = sqlx::query!(
         "SELECT s.slice_number, s.revision, f.no, f.id, f.text, f.source_count
-           FROM okt_repository.concept_summaries s
+           FROM (SELECT o.slice_number, o.revision FROM okt_repository.concept_summaries o
+                  WHERE o.repository_id = $1 AND o.concept_no = $2 AND o.written < o.revision AND o.failure IS NULL
+                  ORDER BY o.slice_number LIMIT $3) AS s
            JOIN okt_repository.summary_facts l
              ON l.repository_id = $1 AND l.concept_no = $2 AND l.slice_number = s.slice_number
            JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = l.fact_no
-          WHERE s.repository_id = $1 AND s.concept_no = $2 AND s.written < s.revision
+          WHERE f.status <> 'rejected'
           ORDER BY s.slice_number, f.no",
         repository.uuid(),
         concept,
+        limit,
     );
     let mut found: Vec<UnwrittenSlice> = Vec::new();
     for row in rows.fetch_all(conn).await? {
@@ -346,6 +416,7 @@ pub async fn list(
                   ARRAY(SELECT f.id FROM okt_repository.summary_facts l
                           JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = l.fact_no
                          WHERE l.repository_id = $1 AND l.concept_no = $2 AND l.slice_number = s.slice_number
+                           AND f.status <> 'rejected'
                          ORDER BY f.no) AS "facts!: Vec<Uuid>"
              FROM okt_repository.concept_summaries s
             WHERE s.repository_id = $1 AND s.concept_no = $2 AND s.slice_number > $3
@@ -374,28 +445,40 @@ pub async fn list(
     rows.collect()
 }
 
-/// The slices of all concepts of a name, which is given as names are compared, with the facts that they cover. A text that is
-/// about to be written again is the one of before.
+/// The written slices of all concepts of a name, which is given as names are compared, with the facts that they cover: at most
+/// so many, those whose facts have the most sources. A text that is about to be written again is the one of before.
 #[tracing::instrument(level = "debug", name = "db.concept_summaries.list_named", skip_all)]
 pub async fn list_named(
     conn: &mut PgConnection,
     repository: RepositoryId,
     name: &str,
+    limit: i64,
 ) -> Result<Vec<NamedSlice>> {
     let rows = sqlx::query!(
-        r#"SELECT c.no AS concept_no, c.id AS concept, c.canonical_name, x.label, s.id, s.slice_number, s.content,
+        r#"WITH strongest AS MATERIALIZED (
+               SELECT c.no, c.id AS concept, c.canonical_name, c.context_no, s.id, s.slice_number, s.content
+                 FROM okt_repository.concepts c
+                 JOIN okt_repository.concept_summaries s
+                   ON s.repository_id = $1 AND s.concept_no = c.no AND s.written > 0 AND s.content <> ''
+                CROSS JOIN LATERAL (
+                      SELECT sum(f.source_count) AS sources FROM okt_repository.summary_facts l
+                        JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = l.fact_no
+                       WHERE l.repository_id = $1 AND l.concept_no = c.no AND l.slice_number = s.slice_number
+                         AND f.status <> 'rejected') AS n
+                WHERE c.repository_id = $1 AND c.name_key = $2 AND c.merged_into IS NULL
+                ORDER BY n.sources DESC NULLS LAST, c.no, s.slice_number LIMIT $3)
+           SELECT s.no AS concept_no, s.concept, s.canonical_name, x.label, s.id, s.slice_number, s.content,
                   f.no, f.id AS fact, f.text, f.source_count
-             FROM okt_repository.concepts c
-             JOIN okt_repository.contexts x ON x.repository_id = $1 AND x.no = c.context_no
-             JOIN okt_repository.concept_summaries s
-               ON s.repository_id = $1 AND s.concept_no = c.no AND s.written > 0
+             FROM strongest s
+             JOIN okt_repository.contexts x ON x.repository_id = $1 AND x.no = s.context_no
              JOIN okt_repository.summary_facts l
-               ON l.repository_id = $1 AND l.concept_no = c.no AND l.slice_number = s.slice_number
+               ON l.repository_id = $1 AND l.concept_no = s.no AND l.slice_number = s.slice_number
              JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = l.fact_no
-            WHERE c.repository_id = $1 AND c.name_key = $2 AND c.merged_into IS NULL
-            ORDER BY c.no, s.slice_number, f.no"#,
+            WHERE f.status <> 'rejected'
+            ORDER BY s.no, s.slice_number, f.no"#,
         repository.uuid(),
         name,
+        limit,
     );
     let mut found: Vec<NamedSlice> = Vec::new();
     for row in rows.fetch_all(conn).await? {
@@ -417,6 +500,31 @@ pub async fn list_named(
         found.last_mut().ok_or_else(|| Error::internal("a fact without a slice"))?.facts.push(fact);
     }
     Ok(found)
+}
+
+/// Whether any concept of a name, which is given as names are compared, has facts in slices; or written ones, if only these are
+/// asked for.
+#[tracing::instrument(level = "debug", name = "db.concept_summaries.is_named_covered", skip_all)]
+pub async fn is_named_covered(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    name: &str,
+    written: bool,
+) -> Result<bool> {
+    let covered = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_repository.concepts c
+                            JOIN okt_repository.concept_summaries s
+                              ON s.repository_id = $1 AND s.concept_no = c.no AND (s.written > 0 OR NOT $3)
+                            JOIN okt_repository.summary_facts l
+                              ON l.repository_id = $1 AND l.concept_no = c.no AND l.slice_number = s.slice_number
+                            JOIN okt_repository.facts f
+                              ON f.repository_id = $1 AND f.no = l.fact_no AND f.status <> 'rejected'
+                           WHERE c.repository_id = $1 AND c.name_key = $2 AND c.merged_into IS NULL) AS "covered!""#,
+        repository.uuid(),
+        name,
+        written,
+    );
+    Ok(covered.fetch_one(conn).await?)
 }
 
 /// The first concept that has the name of this one, which is given by its number and perhaps has become a part of another: by it

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use okt_model::{ConceptId, ContentHash, FactId, ImageId, RepositoryId, SourceId, SummaryId};
+use okt_model::{ConceptId, ContentHash, FactId, ImageId, RepositoryId, SourceId, SubjectKind, SummaryId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -258,7 +258,7 @@ pub async fn list_torn(
         .collect())
 }
 
-/// Stores what is left of a version, and forgets the answer that it was made of.
+/// Stores what is left of a version.
 #[tracing::instrument(level = "debug", name = "db.concept_syntheses.mend", skip_all)]
 pub async fn mend(
     conn: &mut PgConnection,
@@ -267,11 +267,8 @@ pub async fn mend(
     left: &TornSynthesis,
 ) -> Result<()> {
     sqlx::query!(
-        "WITH mended AS (
-             UPDATE okt_repository.concept_syntheses SET content = $4, facts = $5, images = $6, image_sources = $7
-              WHERE repository_id = $1 AND name_key = $2 AND version = $3
-             RETURNING question)
-         DELETE FROM okt_repository.model_answers a USING mended m WHERE a.repository_id = $1 AND a.key = m.question",
+        "UPDATE okt_repository.concept_syntheses SET content = $4, facts = $5, images = $6, image_sources = $7
+          WHERE repository_id = $1 AND name_key = $2 AND version = $3",
         repository.uuid(),
         name,
         left.version,
@@ -314,12 +311,40 @@ pub async fn list_facts(
         .collect())
 }
 
-/// Holds facts that are about to be cited; false if one of them is gone.
+/// Forgets all that models have answered about the concepts of a name; returns how much.
+#[tracing::instrument(level = "debug", name = "db.concept_syntheses.forget_answers", skip_all)]
+pub async fn forget_answers(conn: &mut PgConnection, repository: RepositoryId, name: &str) -> Result<u64> {
+    let gone = sqlx::query!(
+        "DELETE FROM okt_repository.model_answers a USING okt_repository.concepts c
+          WHERE c.repository_id = $1 AND c.name_key = $2
+            AND a.repository_id = $1 AND a.subject_id = c.id AND a.subject_kind = $3",
+        repository.uuid(),
+        name,
+        SubjectKind::Concept.as_str(),
+    );
+    Ok(gone.execute(conn).await?.rows_affected())
+}
+
+/// Keeps a name from being given up until the end of the transaction: nobody renames or merges a concept that has it. False if
+/// there is none. Before facts are held.
+#[tracing::instrument(level = "debug", name = "db.concept_syntheses.hold_name", skip_all)]
+pub async fn hold_name(conn: &mut PgConnection, repository: RepositoryId, name: &str) -> Result<bool> {
+    let held = sqlx::query_scalar!(
+        "SELECT no FROM okt_repository.concepts
+          WHERE repository_id = $1 AND name_key = $2 AND merged_into IS NULL ORDER BY no LIMIT 1 FOR KEY SHARE",
+        repository.uuid(),
+        name,
+    );
+    Ok(held.fetch_optional(conn).await?.is_some())
+}
+
+/// Holds facts that are about to be cited; false if one of them is gone or was rejected.
 #[tracing::instrument(level = "debug", name = "db.concept_syntheses.hold_cited", skip_all)]
 pub async fn hold_cited(conn: &mut PgConnection, repository: RepositoryId, facts: &[FactId]) -> Result<bool> {
     let facts: Vec<Uuid> = facts.iter().map(|id| id.uuid()).collect();
     let there = sqlx::query_scalar!(
-        "SELECT f.no FROM okt_repository.facts f WHERE f.repository_id = $1 AND f.id = ANY ($2)
+        "SELECT f.no FROM okt_repository.facts f
+          WHERE f.repository_id = $1 AND f.id = ANY ($2) AND f.status <> 'rejected'
           ORDER BY f.content_hash
             FOR KEY SHARE OF f",
         repository.uuid(),
@@ -367,22 +392,25 @@ pub async fn list_images(
     limit: i64,
 ) -> Result<Vec<CoveredImage>> {
     let rows = sqlx::query!(
-        r#"SELECT DISTINCT ON (i.id) f.no, f.text, s.id AS source, s.title, i.id AS image, i.alt_text, i.page_number
-             FROM okt_repository.facts f
-             JOIN okt_repository.fact_sources l ON l.repository_id = $1 AND l.fact_no = f.no AND l.image_id IS NOT NULL
-             JOIN okt_repository.sources s ON s.repository_id = $1 AND s.no = l.source_no
-             JOIN okt_repository.source_images i
-               ON i.repository_id = $1 AND i.source_id = s.id AND i.id = l.image_id AND i.sha256 IS NOT NULL
-            WHERE f.repository_id = $1 AND f.no = ANY ($2) AND f.kind = 'image'
-            ORDER BY i.id, f.no
+        r#"SELECT n.no AS "no!", n.text AS "text!", n.source AS "source!", n.title, n.image AS "image!", n.alt_text,
+                  n.page_number
+             FROM (SELECT DISTINCT ON (i.id) f.no, f.text, s.id AS source, s.title, i.id AS image, i.alt_text, i.page_number
+                     FROM okt_repository.facts f
+                     JOIN okt_repository.fact_sources l
+                       ON l.repository_id = $1 AND l.fact_no = f.no AND l.image_id IS NOT NULL
+                     JOIN okt_repository.sources s ON s.repository_id = $1 AND s.no = l.source_no
+                     JOIN okt_repository.source_images i
+                       ON i.repository_id = $1 AND i.source_id = s.id AND i.id = l.image_id AND i.sha256 IS NOT NULL
+                    WHERE f.repository_id = $1 AND f.no = ANY ($2) AND f.kind = 'image'
+                    ORDER BY i.id, f.no) AS n
+            ORDER BY n.no, n.image
             LIMIT $3"#,
         repository.uuid(),
         facts,
         limit,
     );
-    let mut images: Vec<CoveredImage> = rows
-        .fetch_all(conn)
-        .await?
+    let rows = rows.fetch_all(conn).await?;
+    Ok(rows
         .into_iter()
         .map(|row| CoveredImage {
             fact: row.no,
@@ -393,9 +421,7 @@ pub async fn list_images(
             alt_text: row.alt_text,
             page: row.page_number,
         })
-        .collect();
-    images.sort_by_key(|image| (image.fact, image.image));
-    Ok(images)
+        .collect())
 }
 
 /// Nobody else writes a version of this name until the end of the transaction.

@@ -24,7 +24,7 @@ use okt_pg::Result;
 
 pub use facts::{
     MOST_FACTS_READ, SourcePlace, TimelinePlace, count_links, list_facts, list_shared_facts, list_sources,
-    list_timeline,
+    list_strongest_facts, list_timeline,
 };
 pub use filing::{Filed, file, find, find_single, list_taken};
 pub(crate) use filing::{insert_words, rename_words};

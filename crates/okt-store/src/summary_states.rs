@@ -68,20 +68,41 @@ pub async fn is_any_waiting(
     Ok(waiting.fetch_one(conn).await?)
 }
 
-/// Concepts that changed and that a job holds from now on, with those that it held before. What another one holds is left to it,
-/// unless it has held it for longer than `staleness`.
+/// Whether facts were deleted of a concept that changed and that nobody holds.
+#[tracing::instrument(level = "debug", name = "db.summary_states.is_any_torn", skip_all)]
+pub async fn is_any_torn(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    staleness: Duration,
+) -> Result<bool> {
+    let torn = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_repository.summary_states t
+                            JOIN okt_repository.concept_summaries s ON s.repository_id = $1 AND s.concept_no = t.concept_no
+                           WHERE t.repository_id = $1 AND t.changed > t.seen
+                             AND (t.locked_by IS NULL OR t.locked_at < clock_timestamp() - $2::interval)
+                             AND s.fact_count > (SELECT count(*) FROM okt_repository.summary_facts f
+                                                  WHERE f.repository_id = $1 AND f.concept_no = s.concept_no
+                                                    AND f.slice_number = s.slice_number)) AS "torn!""#,
+        repository.uuid(),
+        interval(staleness)?,
+    );
+    Ok(torn.fetch_one(conn).await?)
+}
+
+/// Concepts that changed and that a job holds from now on, with those that it held before; only those of which facts were
+/// deleted, if that is wanted. What another one holds is left to it, unless it has held it for longer than `staleness`.
 #[tracing::instrument(level = "debug", name = "db.summary_states.claim", skip_all)]
 pub async fn claim(
     conn: &mut PgConnection,
     repository: RepositoryId,
     job: JobId,
     staleness: Duration,
-    limit: i64,
+    (limit, torn): (i64, bool),
 ) -> Result<Vec<HeldConcept>> {
     let ours = sqlx::query!(
         "UPDATE okt_repository.summary_states s SET locked_at = clock_timestamp()
            FROM (SELECT concept_no FROM okt_repository.summary_states
-                  WHERE repository_id = $1 AND locked_by = $2
+                  WHERE repository_id = $1 AND locked_by = $2 AND changed > seen
                   ORDER BY concept_no FOR NO KEY UPDATE) AS n
           WHERE s.repository_id = $1 AND s.concept_no = n.concept_no
          RETURNING s.concept_no AS no, s.changed",
@@ -98,16 +119,23 @@ pub async fn claim(
     if left > 0 {
         let more = sqlx::query!(
             "UPDATE okt_repository.summary_states s SET locked_by = $2, locked_at = clock_timestamp()
-               FROM (SELECT concept_no FROM okt_repository.summary_states
-                      WHERE repository_id = $1 AND changed > seen AND locked_by IS DISTINCT FROM $2
-                        AND (locked_by IS NULL OR locked_at < clock_timestamp() - $3::interval)
-                      ORDER BY concept_no LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) AS n
+               FROM (SELECT t.concept_no FROM okt_repository.summary_states t
+                      WHERE t.repository_id = $1 AND t.changed > t.seen AND t.locked_by IS DISTINCT FROM $2
+                        AND (t.locked_by IS NULL OR t.locked_at < clock_timestamp() - $3::interval)
+                        AND (NOT $5 OR EXISTS (
+                             SELECT FROM okt_repository.concept_summaries o
+                              WHERE o.repository_id = $1 AND o.concept_no = t.concept_no
+                                AND o.fact_count > (SELECT count(*) FROM okt_repository.summary_facts f
+                                                     WHERE f.repository_id = $1 AND f.concept_no = o.concept_no
+                                                       AND f.slice_number = o.slice_number)))
+                      ORDER BY t.concept_no LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) AS n
               WHERE s.repository_id = $1 AND s.concept_no = n.concept_no
              RETURNING s.concept_no AS no, s.changed",
             repository.uuid(),
             job.uuid(),
             interval(staleness)?,
             left,
+            torn,
         );
         let more = more.fetch_all(conn).await?;
         held.extend(more.into_iter().map(|row| HeldConcept { no: row.no, changed: row.changed }));
@@ -176,7 +204,26 @@ pub async fn finish(
     Ok(done.execute(conn).await?.rows_affected() == 1)
 }
 
-/// A job gives up a concept. Nobody else tries before its facts change; the job does, if somebody has it run again.
+/// A job lets go of a concept that it has not written about: whoever comes next does.
+#[tracing::instrument(level = "debug", name = "db.summary_states.release", skip_all)]
+pub async fn release(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    job: JobId,
+    concept: i64,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "UPDATE okt_repository.summary_states SET locked_by = NULL, locked_at = NULL
+          WHERE repository_id = $1 AND concept_no = $2 AND locked_by = $3",
+        repository.uuid(),
+        concept,
+        job.uuid(),
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// A job gives up slices of a concept, whose answers could not be used. Nobody else tries before their facts change; the job does,
+/// if it ends by this ([`leave`]) and somebody has it run again ([`resume`]).
 #[tracing::instrument(level = "debug", name = "db.summary_states.give_up", skip_all)]
 pub async fn give_up(
     conn: &mut PgConnection,
@@ -193,6 +240,57 @@ pub async fn give_up(
         concept.changed,
     );
     Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// A job is about to end; returns how many concepts it has given up, in this run or an earlier one.
+#[tracing::instrument(level = "debug", name = "db.summary_states.leave", skip_all)]
+pub async fn leave(conn: &mut PgConnection, repository: RepositoryId, job: JobId) -> Result<u64> {
+    let left = sqlx::query!(
+        "UPDATE okt_repository.summary_states SET locked_at = '-infinity'
+          WHERE repository_id = $1 AND locked_by = $2 AND locked_at = 'epoch' AND changed = seen",
+        repository.uuid(),
+        job.uuid(),
+    );
+    Ok(left.execute(conn).await?.rows_affected())
+}
+
+/// Somebody has a job run again that had ended: what it gave up waits to be written, as if its facts had changed. Returns how many
+/// concepts.
+#[tracing::instrument(level = "debug", name = "db.summary_states.resume", skip_all)]
+pub async fn resume(conn: &mut PgConnection, repository: RepositoryId, job: JobId) -> Result<u64> {
+    let resumed = sqlx::query!(
+        "WITH resumed AS (
+             UPDATE okt_repository.summary_states SET changed = changed + 1, locked_by = NULL, locked_at = NULL
+              WHERE repository_id = $1 AND locked_by = $2 AND locked_at = '-infinity'
+             RETURNING concept_no),
+         slices AS (
+             UPDATE okt_repository.concept_summaries s SET failure = NULL
+               FROM resumed r
+              WHERE s.repository_id = $1 AND s.concept_no = r.concept_no AND s.failure IS NOT NULL)
+         SELECT FROM resumed",
+        repository.uuid(),
+        job.uuid(),
+    );
+    Ok(u64::try_from(resumed.fetch_all(conn).await?.len()).map_err(Error::internal)?)
+}
+
+/// All that was given up waits to be written again, as if its facts had changed; returns how many slices.
+#[tracing::instrument(level = "debug", name = "db.summary_states.resume_all", skip_all)]
+pub async fn resume_all(conn: &mut PgConnection, repository: RepositoryId) -> Result<u64> {
+    let failed = sqlx::query_scalar!(
+        "SELECT DISTINCT concept_no FROM okt_repository.concept_summaries WHERE repository_id = $1 AND failure IS NOT NULL",
+        repository.uuid(),
+    );
+    let concepts = failed.fetch_all(&mut *conn).await?;
+    // Concepts before slices, as those do who write.
+    mark(conn, repository, Some(&concepts)).await?;
+    let slices = sqlx::query!(
+        "UPDATE okt_repository.concept_summaries SET failure = NULL
+          WHERE repository_id = $1 AND concept_no = ANY ($2) AND failure IS NOT NULL",
+        repository.uuid(),
+        &concepts,
+    );
+    Ok(slices.execute(conn).await?.rows_affected())
 }
 
 /// Forgets a concept of which nothing is left to be summed up; it is taken in again when it has facts enough.

@@ -92,6 +92,8 @@ pub enum Citing {
     Wild,
     /// Of facts that contradict each other only one.
     OneSided,
+    /// There are no sentences.
+    Silent,
 }
 
 /// What begins so gets a vector of zeros, as some models give for what they can't read.
@@ -111,6 +113,8 @@ pub enum Latency {
 pub struct Faults {
     /// 429 with Retry-After.
     pub rate_limited: f64,
+    /// 401.
+    pub refused: f64,
     /// 500.
     pub error: f64,
     /// No answer until the client leaves.
@@ -131,6 +135,7 @@ pub struct Faults {
 pub enum Fate {
     Good,
     RateLimited,
+    Refused,
     Error,
     Hang,
     Garbage,
@@ -246,9 +251,10 @@ impl Stats {
 }
 
 impl Faults {
-    fn shares(self) -> [(Fate, f64); 7] {
+    fn shares(self) -> [(Fate, f64); 8] {
         [
             (Fate::RateLimited, self.rate_limited),
+            (Fate::Refused, self.refused),
             (Fate::Error, self.error),
             (Fate::Hang, self.hang),
             (Fate::Garbage, self.garbage),
@@ -270,6 +276,7 @@ impl FromStr for Faults {
             let share: f64 = share.parse().map_err(|_| format!("{share:?} is not a share from 0 to 1"))?;
             let field = match name {
                 "rate" | "rate_limited" => &mut faults.rate_limited,
+                "refused" => &mut faults.refused,
                 "error" => &mut faults.error,
                 "hang" => &mut faults.hang,
                 "garbage" => &mut faults.garbage,

@@ -110,7 +110,7 @@ pub struct ImageOfDefinition {
 #[derive(Serialize, ToSchema)]
 pub struct CitedFact {
     pub fact_id: Uuid,
-    /// What it says; null for a fact that was deleted.
+    /// What it says; null for a fact that was deleted or rejected.
     #[schema(required, example = "Honey bees live in colonies.")]
     pub text: Option<String>,
 }
@@ -152,13 +152,14 @@ pub struct DiffSentence {
     pub text: String,
 }
 
-/// What it would cost to write a definition anew, with the slices that are not written yet. Nothing is asked or spent.
+/// What it would cost to write a definition anew: nothing, if all that would be asked was answered before. Nothing is asked or
+/// spent.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SynthesisEstimate)]
 pub struct SynthesisEstimateView {
     #[schema(example = true)]
     pub dry_run: bool,
-    /// The model that would be asked for the definition.
+    /// The model that would be asked.
     #[schema(example = "small-chat")]
     pub model: String,
     /// `history`: what the repository has seen of the model lately. `rule_of_thumb`: how much models read and write by and

@@ -1,23 +1,22 @@
 //! What it would cost to write a definition anew.
 
+use okt_ai::Gathered;
 use okt_auth::RepoScope;
 use okt_auth::permissions::ConceptUpdate;
-use okt_extract::summaries::{InContext, Known, Material, Topic, slice_question, synthesis_question};
+use okt_extract::summaries::read_picked;
 use okt_model::{ConceptId, Error, Money, Operation, Result};
-use okt_store::concept_summaries::{self, SliceFact};
-use okt_store::concepts;
+use okt_store::{Connection, model_answers};
 
 use crate::App;
 use crate::concepts::get;
 use crate::estimates::{Asked, tokens};
 
-/// What models write for each token of the facts that they sum up, and of the texts that they make a definition of.
-const SUMMED_UP: f64 = 0.7;
-const DEFINED: f64 = 0.6;
-/// Contexts of a name that are looked at.
-const CONTEXTS: i64 = 100;
+use super::NO_SUMMARIES;
 
-/// What a definition would cost, with the slices that are not written yet.
+/// What models write for each token of the texts that they make a definition of.
+const DEFINED: f64 = 0.6;
+
+/// What a definition would cost. Questions that were answered before cost nothing.
 pub struct SynthesisEstimate {
     pub model: String,
     /// Whether it rests on what this repository has seen of the model, or on a rule of thumb.
@@ -41,67 +40,53 @@ impl App {
         tx.commit().await?;
         self.check_synthesis(scope).await?;
         let (promptset, _) = self.chosen(scope).await?;
-        let (summaries, syntheses) =
-            (&self.config().providers.summarization, &self.config().providers.synthesis);
+        let settings = &self.config().providers.synthesis;
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
-        let slices = concept_summaries::list_named(&mut tx, repository, &concept.name_key).await?;
-        let names = std::slice::from_ref(&concept.name_key);
-        let mut contexts = concepts::list_contexts(&mut tx, repository, names, CONTEXTS).await?;
-        let mut unwritten = Vec::new();
-        for context in contexts.remove(&concept.name_key).unwrap_or_default() {
-            if let Some(of) = concepts::get(&mut tx, repository, context.id).await? {
-                for slice in concept_summaries::list_unwritten(&mut tx, repository, of.no).await? {
-                    unwritten.push((of.clone(), slice));
-                }
+        let mut gathered = Gathered::read(&mut tx, self.config(), repository, &concept).await?;
+        if gathered.slices.is_empty() {
+            return Err(Error::Conflict(NO_SUMMARIES));
+        }
+        let name = concept.canonical_name.as_str();
+        let most = usize::try_from(settings.max_images).unwrap_or(usize::MAX);
+        let mut open = Vec::new();
+        if let Some(question) = gathered.picking(&promptset, name, most) {
+            let texts = gathered.images.iter().map(|image| image.fact_text.as_str());
+            let asked = Asked::new(&question, &settings.model, texts);
+            let answer = answered(&mut tx, scope, &asked).await?;
+            let picked = answer.and_then(|answer| read_picked(&answer, gathered.images.len(), most).ok());
+            if picked.is_none() {
+                open.push(asked);
             }
+            // As many as will be.
+            gathered.keep_images(&picked.unwrap_or_else(|| (0..most).collect()));
+        }
+        let question = gathered.parts().question(&promptset, name, settings);
+        let texts = gathered.slices.iter().map(|slice| slice.content.as_str());
+        let asked = Asked::new(&question, &settings.model, texts);
+        if !open.is_empty() || answered(&mut tx, scope, &asked).await?.is_none() {
+            open.push(asked);
         }
         tx.commit().await?;
-        if slices.is_empty() && unwritten.is_empty() {
-            return Err(Error::Conflict("the concept has no summaries yet to write a definition from"));
-        }
-        let asked: Vec<Asked> = unwritten
-            .iter()
-            .map(|(of, slice)| {
-                let topic = Topic { name: &of.canonical_name, context: &of.context };
-                let facts = known(&slice.facts);
-                let question = slice_question(&promptset, &topic, &facts, summaries.max_tokens);
-                Asked::new(&question, &summaries.model, facts.iter().map(|fact| fact.text))
-            })
-            .collect();
-        let history = self.history(scope, &summaries.model, Operation::ConceptSummary).await?;
-        let (reads, writes) = tokens(&asked.iter().collect::<Vec<_>>(), history, SUMMED_UP);
-        let price = self.price_of(&summaries.model, reads, writes);
-
-        let facts: Vec<Known<'_>> = slices.iter().flat_map(|slice| known(&slice.facts)).collect();
-        let texts: Vec<&str> = slices.iter().map(|slice| slice.content.as_str()).collect();
-        let contexts = [InContext { context: &concept.context, texts: &texts }];
-        let material = Material {
-            name: &concept.canonical_name,
-            contexts: &contexts,
-            facts: &facts,
-            ..Material::default()
-        };
-        let question = synthesis_question(&promptset, &material, syntheses.max_tokens);
-        let definition = Asked::new(&question, &syntheses.model, texts.iter().copied());
-        let history = self.history(scope, &syntheses.model, Operation::ConceptSynthesis).await?;
-        let (more_reads, more_writes) = tokens(&[&definition], history, DEFINED);
-        let more_writes = more_writes.min(u64::from(syntheses.max_tokens));
+        let history = self.history(scope, &settings.model, Operation::ConceptSynthesis).await?;
+        let (reads, writes) = tokens(&open.iter().collect::<Vec<_>>(), history, DEFINED);
+        let writes = writes.min(u64::from(settings.max_tokens));
         Ok(SynthesisEstimate {
-            model: syntheses.model.clone(),
+            model: settings.model.clone(),
             from_history: history.is_some(),
-            calls: u64::try_from(asked.len()).unwrap_or(u64::MAX).saturating_add(1),
-            tokens_in: reads + more_reads,
-            tokens_out: writes + more_writes,
-            usd: price + self.price_of(&syntheses.model, more_reads, more_writes),
+            calls: u64::try_from(open.len()).unwrap_or(u64::MAX),
+            tokens_in: reads,
+            tokens_out: writes,
+            usd: self.price_of(&settings.model, reads, writes),
         })
     }
 }
 
-fn known(facts: &[SliceFact]) -> Vec<Known<'_>> {
-    let known = facts.iter().map(|fact| Known {
-        id: fact.id,
-        text: &fact.text,
-        sources: u32::try_from(fact.source_count).unwrap_or(0),
-    });
-    known.collect()
+/// What was answered to a question before.
+async fn answered(
+    conn: &mut Connection,
+    scope: &RepoScope<ConceptUpdate>,
+    asked: &Asked,
+) -> Result<Option<String>> {
+    let found = model_answers::list(conn, scope.repository(), &[asked.key]).await?;
+    Ok(found.into_values().next().map(|known| known.answer))
 }

@@ -84,6 +84,8 @@ struct Paragraph {
     facts: Vec<FactId>,
     /// It is complete, but for citations that may follow.
     ended: bool,
+    /// It ends with a citation so far: a further statement that is cited is one of its own.
+    cited: bool,
 }
 
 impl Paragraph {
@@ -104,6 +106,7 @@ impl Paragraph {
             if blank && self.text.is_empty() {
                 continue;
             }
+            self.cited &= blank;
             self.add(piece, stands);
             self.ended |= ends(self.text.trim_end(), piece.ends_with(char::is_whitespace));
         }
@@ -111,9 +114,10 @@ impl Paragraph {
 
     fn cite(&mut self, fact: FactId, range: Range<usize>, text: &str) {
         let says = text.contains(char::is_alphabetic);
-        if says && self.ended {
+        if says && (self.ended || self.cited) {
             self.close();
         }
+        self.cited = true;
         if says {
             self.add(text, range);
             self.ended = ends(text.trim_end(), true);
@@ -134,7 +138,7 @@ impl Paragraph {
     /// The sentence is complete.
     fn close(&mut self) {
         let (text, facts) = (std::mem::take(&mut self.text), std::mem::take(&mut self.facts));
-        self.ended = false;
+        (self.ended, self.cited) = (false, false);
         let Some(range) = self.range.take() else { return };
         let text = text.trim().to_owned();
         if is_claim(&text) || !facts.is_empty() {
@@ -238,6 +242,10 @@ mod tests {
         expect(
             &format!("[Gulls nest.](<fact:{A}>) [Terns\nnest.](<fact:{A}>)"),
             &[("Gulls nest.", 1), ("Terns nest.", 1)],
+        );
+        expect(
+            &format!("[Gulls left the U.S.](<fact:{A}>)[²](<fact:{B}>) [Terns nest](<fact:{B}>)"),
+            &[("Gulls left the U.S.", 2), ("Terns nest", 1)],
         );
         expect(
             &format!("[潮汐来了。](<fact:{A}>)[²](<fact:{B}>)碗倾斜了。"),

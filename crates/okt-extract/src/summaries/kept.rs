@@ -23,11 +23,6 @@ const LONGEST_SENTENCE: usize = 500;
 const BELIEVED: usize = 3;
 /// Who cites more has certainly not.
 const MOST_CITED: usize = 8;
-/// Headings that are taken of one answer, and the longest, in characters.
-const MOST_HEADINGS: usize = 8;
-const LONGEST_HEADING: usize = 60;
-/// A heading with more words says something, and nothing is said without a citation.
-const LONGEST_HEADING_WORDS: usize = 6;
 /// A paragraph has no more sentences.
 const PARAGRAPH: usize = 5;
 
@@ -39,17 +34,14 @@ pub struct Given<'g> {
     pub images: &'g [(ImageId, &'g str)],
 }
 
-/// Reads an answer of sentences. See [`Attempt`] for what is refused and what is left out.
+/// Reads an answer of sentences. Headings are not asked for and not taken: they say something without a citation. See [`Attempt`]
+/// for what is refused and what is left out.
 pub fn read(answer: &str, form: &Form, given: &Given, attempt: Attempt) -> Result<Written, Misfit> {
     let Answer { sentences: Firsts { list, beyond }, truncated } = object(answer, form)?;
-    let mut text = Text {
-        given,
-        written: Written { truncated, ..Written::default() },
-        headings: 0,
-        run: 0,
-        heading: None,
-        said: HashSet::new(),
-    };
+    let mut text =
+        Text { given, written: Written { truncated, ..Written::default() }, run: 0, said: HashSet::new() };
+    // Nobody can be asked again for a part of an answer.
+    let first = attempt == Attempt::First && !truncated;
     let (mut stated, mut kept) = (0, 0);
     for sentence in &list {
         let (of, taken) = text.take(sentence);
@@ -61,20 +53,25 @@ pub fn read(answer: &str, form: &Form, given: &Given, attempt: Attempt) -> Resul
     written.cited.sort_unstable();
     written.cited.dedup();
     let facts = given.facts.len();
-    if stated > 0 && kept == 0 {
+    if stated == 0 {
+        return Err(Misfit::Ground(format!(
+            "There is no sentence. Say what the facts (1 to {facts}) say, each sentence with their numbers in \"facts\"."
+        )));
+    }
+    if kept == 0 {
         return Err(Misfit::Ground(format!(
             "None of the {stated} sentences can be used. Each has to give in \"facts\" the numbers (1 to {facts}) of the facts \
              that say so, and only names and numbers that these facts have."
         )));
     }
-    if attempt == Attempt::First && written.dropped_citations > 0 {
+    if first && written.dropped_citations > 0 {
         return Err(Misfit::Ground(format!(
             "{} of the numbers in \"facts\" are not the number of a fact. The facts have the numbers 1 to {facts}: cite only \
              these, each where it says what the sentence says.",
             written.dropped_citations
         )));
     }
-    if attempt == Attempt::First && kept * 2 < stated {
+    if first && kept * 2 < stated {
         return Err(Misfit::Ground(format!(
             "{} of the {stated} sentences can't be used: they cite no fact, or have names or numbers that the cited facts do \
              not have. Say only what the facts say, and cite those that say it.",
@@ -91,11 +88,8 @@ fn number(count: usize) -> u32 {
 struct Text<'t> {
     given: &'t Given<'t>,
     written: Written,
-    headings: usize,
     /// Sentences of the paragraph so far.
     run: usize,
-    /// Waits for a sentence below it.
-    heading: Option<String>,
     /// Nothing is said twice.
     said: HashSet<String>,
 }
@@ -103,9 +97,6 @@ struct Text<'t> {
 impl Text<'_> {
     /// How many sentences there are, and how many are kept.
     fn take(&mut self, sentence: &Sentence) -> (usize, usize) {
-        if let Some(heading) = self.heading(&sentence.heading) {
-            self.heading = Some(heading);
-        }
         let cited = self.cited(&sentence.facts);
         let statements = sentences(&without_marks(&one_line(&sentence.text)));
         let mut kept = 0;
@@ -157,15 +148,11 @@ impl Text<'_> {
 
     fn write(&mut self, sentence: &str) {
         let content = &mut self.written.content;
-        let heading = self.heading.take();
-        if heading.is_some() || self.run == PARAGRAPH {
+        if self.run == PARAGRAPH {
             self.run = 0;
         }
         if !content.is_empty() {
             content.push_str(if self.run == 0 { "\n\n" } else { " " });
-        }
-        if let Some(heading) = heading {
-            content.extend(["## ", &escaped(&heading), "\n\n"]);
         }
         content.push_str(sentence);
         self.run += 1;
@@ -182,19 +169,6 @@ impl Text<'_> {
         self.written.content.push_str(&line);
         self.written.images.push(at);
         self.run = 0;
-    }
-
-    fn heading(&mut self, heading: &str) -> Option<String> {
-        let heading = one_line(heading);
-        let heading = heading.trim_start_matches('#').trim();
-        let fits = heading.contains(char::is_alphabetic)
-            && heading.chars().count() <= LONGEST_HEADING
-            && heading.split_whitespace().count() <= LONGEST_HEADING_WORDS
-            && !heading.ends_with(['.', '!', '?', '。'])
-            && !has_address(heading)
-            && self.headings < MOST_HEADINGS;
-        self.headings += usize::from(fits);
-        fits.then(|| heading.to_owned())
     }
 }
 
@@ -239,8 +213,6 @@ struct Answer {
 
 #[derive(Deserialize)]
 struct Sentence {
-    #[serde(default)]
-    heading: String,
     text: String,
     #[serde(default)]
     facts: Vec<Number>,

@@ -104,10 +104,10 @@ mod tests {
             written,
             Written { content: written.content.clone(), cited: vec![0, 1, 2], ..Written::default() }
         );
-        assert_eq!(
-            read_slice(r#"{"sentences":[]}"#, &TOPIC, &known(), Attempt::First),
-            Ok(Written::default())
-        );
+        for attempt in [Attempt::First, Attempt::Last] {
+            let nothing = read_slice(r#"{"sentences":[]}"#, &TOPIC, &known(), attempt);
+            assert!(matches!(nothing, Err(Misfit::Ground(_))), "{nothing:?}");
+        }
     }
 
     #[test]
@@ -163,5 +163,10 @@ mod tests {
         let closed = crate::Closed::of(cut).unwrap();
         let written = read_slice(&closed.answer, &TOPIC, &known(), Attempt::Last).unwrap();
         assert_eq!((written.cited, written.truncated, written.dropped_sentences), (vec![0], true, 0));
+        // One that repeats itself is not asked for again, so it is not complained about.
+        let cut = r#"{"sentences":[{"text":"It is closed.","facts":[1,77]},{"text":"Two piers have mo"#;
+        let closed = crate::Closed::of(cut).unwrap();
+        let written = read_slice(&closed.answer, &TOPIC, &known(), Attempt::First).unwrap();
+        assert_eq!((written.cited, written.dropped_citations), (vec![0], 1));
     }
 }

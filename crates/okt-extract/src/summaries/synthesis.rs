@@ -12,7 +12,7 @@ use super::{Attempt, Known, Written};
 use crate::answer::Misfit;
 use crate::line::shown;
 use crate::promptset::{Phase, Promptset};
-use crate::question::{ILLUSTRATED, Prompt, Question, SECTIONS};
+use crate::question::{ILLUSTRATED, Prompt, Question, SENTENCES};
 
 /// More of a related text is not shown, in characters.
 const LONGEST_EXCERPT: usize = 600;
@@ -69,7 +69,7 @@ pub struct Offered<'i> {
 
 /// Asks for one text about a name, from what is written about it in each context.
 pub fn synthesis_question(promptset: &Promptset, material: &Material, max_tokens: u32) -> Question {
-    let form = if material.images.is_empty() { &SECTIONS } else { &ILLUSTRATED };
+    let form = if material.images.is_empty() { &SENTENCES } else { &ILLUSTRATED };
     let user = asked(material, max_tokens);
     Prompt::with_max_tokens(promptset.text(Phase::Synthesis), form, max_tokens).ask(user)
 }
@@ -145,10 +145,10 @@ fn described<'i>(image: &Offered<'i>) -> &'i str {
     &image.description[..end.unwrap_or(image.description.len())]
 }
 
-/// Reads the answer to [`synthesis_question`]: as [`super::read_slice`] does, with headings and the images offered. A text that
+/// Reads the answer to [`synthesis_question`]: as [`super::read_slice`] does, with the images offered. A text that
 /// cites one side of a contradiction only is refused, also the last.
 pub fn read_synthesis(answer: &str, material: &Material, attempt: Attempt) -> Result<Written, Misfit> {
-    let form = if material.images.is_empty() { &SECTIONS } else { &ILLUSTRATED };
+    let form = if material.images.is_empty() { &SENTENCES } else { &ILLUSTRATED };
     let contexts = material.contexts.iter().map(|part| part.context);
     let related = material.related.iter().flat_map(|related| [related.name, related.context]);
     let about: Vec<&str> = [material.name].into_iter().chain(contexts).chain(related).collect();
@@ -233,10 +233,13 @@ mod tests {
         assert!(question.schema.contains(r#""image""#) && question.max_tokens == 10_000);
         let plain = synthesis_question(&Promptset::builtin(), &Material { images: &[], ..material }, 10_000);
         assert!(!plain.schema.contains(r#""image""#));
+        let thought = plain.clone().thinking("high");
+        assert_eq!(thought.thinking, Some("high"));
+        assert_ne!(thought.key("m"), plain.key("m"), "another time to think is another question");
     }
 
     #[test]
-    fn a_text_has_headings_paragraphs_and_the_images_offered() {
+    fn a_text_has_paragraphs_and_the_images_offered_and_no_headings() {
         let facts = known();
         let images = [
             Offered { id: image(1), description: "Low *tide*" },
@@ -247,7 +250,7 @@ mod tests {
         let said = answer(&[
             ("", "It is closed.", "[1]", 2),
             ("## Repair <b>", "It costs money.", "[3]", 0),
-            ("This is a heading that says far too much", "Buses cross.", "[4]", 2),
+            ("Mayor Lee stole money", "Buses cross.", "[4]", 2),
             ("Nothing below", "Invented.", "[]", 1),
             ("", "Shops fear for their trade.", "[6]", 9),
         ]);
@@ -255,8 +258,8 @@ mod tests {
         assert_eq!(
             written.content,
             format!(
-                "[It is closed.](<fact:{}>)\n\n![Plan](<image:{}>)\n\n## Repair \\<b\\>\n\n[It costs money.](<fact:{}>) [Buses \
-                 cross.](<fact:{}>)\n\n## Nothing below\n\n[Shops fear for their trade.](<fact:{}>)",
+                "[It is closed.](<fact:{}>)\n\n![Plan](<image:{}>)\n\n[It costs money.](<fact:{}>) [Buses \
+                 cross.](<fact:{}>) [Shops fear for their trade.](<fact:{}>)",
                 id(0),
                 image(2),
                 id(2),

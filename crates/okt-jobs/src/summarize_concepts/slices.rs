@@ -69,7 +69,9 @@ mod tests {
         for fact in &changes.removed {
             coverage.covered.remove(fact);
         }
-        coverage.covered.extend(changes.added.iter().copied());
+        for (fact, slice) in &changes.added {
+            assert_eq!(coverage.covered.insert(*fact, *slice), None, "{fact} is covered twice");
+        }
         coverage.slices.retain(|slice| {
             !changes.emptied.contains(&slice.number)
                 && !changes.changed.iter().any(|changed| changed.number == slice.number)

@@ -5,6 +5,7 @@ use okt_model::{ConceptSource, DateKind, DatedFact, Fact, RepositoryId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::concept_summaries::SliceFact;
 use crate::facts;
 use okt_pg::Result;
 
@@ -36,6 +37,46 @@ pub async fn list_facts(
         limit
     );
     rows.fetch_all(conn).await?.into_iter().map(Placed::fact).collect()
+}
+
+/// The facts of a concept, which is given by its number, that the most sources state; of these the newest first.
+#[tracing::instrument(level = "debug", name = "db.concepts.list_strongest_facts", skip_all)]
+pub async fn list_strongest_facts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    concept: i64,
+    limit: i64,
+) -> Result<Vec<SliceFact>> {
+    let rows = sqlx::query!(
+        r#"WITH RECURSIVE members AS (
+               SELECT $2::bigint AS no
+                UNION
+               SELECT p.no FROM members m
+                CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
+                                     WHERE o.repository_id = $1 AND o.merged_into = m.no OFFSET 0) AS p)
+           SELECT c.no, c.id, c.text, c.source_count
+             FROM (SELECT DISTINCT CASE WHEN f.merged_into IS NULL THEN f.no ELSE f.merged_into END AS no
+                     FROM members m
+                     JOIN okt_repository.fact_concepts l ON l.repository_id = $1 AND l.concept_no = m.no
+                     JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = l.fact_no) AS n
+             JOIN okt_repository.facts c
+               ON c.repository_id = $1 AND c.no = n.no AND c.status IN ('new', 'stable')
+            ORDER BY c.source_count DESC, c.no DESC
+            LIMIT $3"#,
+        repository.uuid(),
+        concept,
+        limit,
+    );
+    let rows = rows.fetch_all(conn).await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| SliceFact {
+            no: row.no,
+            id: row.id.into(),
+            text: row.text,
+            source_count: row.source_count,
+        })
+        .collect())
 }
 
 /// Of the facts of one concept those that are facts of the other one as well, as [`list_facts`] has them. Quick if the first one

@@ -127,7 +127,7 @@ async fn ask(stream: &TcpStream, shared: &Shared, request: &Request, say: Say) -
     if behaviour.keep {
         shared.with(|state| state.stats.asked.push(asked));
     }
-    let at_once = matches!(fate, Fate::RateLimited | Fate::Down);
+    let at_once = matches!(fate, Fate::RateLimited | Fate::Refused | Fate::Down);
     let waited = async {
         if fate == Fate::Hang {
             pending::<()>().await;
@@ -150,6 +150,7 @@ async fn ask(stream: &TcpStream, shared: &Shared, request: &Request, say: Say) -
             let head = format!("retry-after: {}\r\n", behaviour.retry_after_secs);
             Some(Answer { head, ..Answer::trouble(429, "you ask too often") })
         }
+        Fate::Refused => Some(Answer::trouble(401, "nobody knows this key")),
         Fate::Error => Some(Answer::trouble(500, "the server had an error")),
         Fate::Html => {
             let head = "content-type: text/html\r\n".to_owned();

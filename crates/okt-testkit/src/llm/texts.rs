@@ -44,9 +44,12 @@ pub(super) fn written(asked: &str, citing: Citing) -> String {
         .enumerate()
         .map(|(at, (text, facts))| {
             let image = u64::from(at == 0 && illustrated);
-            json!({ "heading": "", "text": text, "facts": facts, "image": image })
+            json!({ "text": text, "facts": facts, "image": image })
         })
         .collect();
+    if citing == Citing::Silent {
+        said.clear();
+    }
     if citing == Citing::Wild {
         let mut hasher = DefaultHasher::new();
         asked.hash(&mut hasher);
@@ -74,7 +77,9 @@ fn run_wild(said: &mut Vec<Value>, seed: u64) {
             _ => {}
         }
     }
-    said.push(json!({ "heading": "Nothing", "text": "Everybody knows that.", "facts": [], "image": 7 }));
+    said.push(
+        json!({ "heading": "Atlantis was sold", "text": "Everybody knows that.", "facts": [], "image": 7 }),
+    );
 }
 
 /// `- A sentence. [1, 4]`

@@ -323,6 +323,12 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(!concepts::list_facts(conn, repository, concept, before, 5).await?.is_empty())
         })
     }),
+    ("concepts::list_strongest_facts", |conn, repository, theirs| {
+        Box::pin(async move {
+            let facts = concepts::list_strongest_facts(conn, repository, theirs.concepts.no, 5).await?;
+            Ok(!facts.is_empty())
+        })
+    }),
     ("concept_aliases::insert", |conn, repository, theirs| {
         let new = alias(theirs.concepts.id, "Mine");
         Box::pin(async move { Ok(concept_aliases::insert(conn, repository, &[new]).await? > 0) })

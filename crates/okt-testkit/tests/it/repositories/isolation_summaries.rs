@@ -25,7 +25,7 @@ pub(crate) async fn plant(
     job: JobId,
 ) {
     states::take_in(conn, repository, 0).await.unwrap();
-    states::claim(conn, repository, job, HOUR, 100).await.unwrap();
+    states::claim(conn, repository, job, HOUR, (100, false)).await.unwrap();
     states::forget(conn, repository, job, concepts.1).await.unwrap();
     let slice = |number, is_open| SliceState { number, is_open, fact_count: 1 };
     let changes = SliceChanges {
@@ -89,6 +89,20 @@ async fn name(conn: &mut Connection, repository: RepositoryId, theirs: Theirs) -
     Ok(concept.map_or_else(String::new, |concept| concept.name_key))
 }
 
+/// The slices of their concept have had more facts once.
+async fn tear(conn: &mut Connection, repository: RepositoryId, theirs: Theirs) -> okt_pg::Result<()> {
+    let torn = "UPDATE okt_repository.concept_summaries SET fact_count = 9 WHERE repository_id = $1 AND concept_no = $2";
+    sqlx::query(torn).bind(repository.uuid()).bind(theirs.concepts.no).execute(conn).await?;
+    Ok(())
+}
+
+/// What models have answered was about their concept.
+async fn answer(conn: &mut Connection, repository: RepositoryId, theirs: Theirs) -> okt_pg::Result<()> {
+    let about = "UPDATE okt_repository.model_answers SET subject_kind = 'concept', subject_id = $2 WHERE repository_id = $1";
+    sqlx::query(about).bind(repository.uuid()).bind(theirs.concepts.id.uuid()).execute(conn).await?;
+    Ok(())
+}
+
 /// Those that write what is one's own, or say nothing of what they did.
 pub(crate) const WRITES: [&str; 4] = [
     "summary_states::mark_all",
@@ -108,7 +122,9 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         Box::pin(async move { states::is_any_waiting(conn, repository, 0, HOUR).await })
     }),
     ("summary_states::claim", |conn, repository, theirs| {
-        Box::pin(async move { Ok(!states::claim(conn, repository, theirs.job, HOUR, 10).await?.is_empty()) })
+        Box::pin(async move {
+            Ok(!states::claim(conn, repository, theirs.job, HOUR, (10, false)).await?.is_empty())
+        })
     }),
     ("summary_states::hold", |conn, repository, theirs| {
         Box::pin(async move { states::hold(conn, repository, theirs.job, theirs.concepts.no).await })
@@ -118,6 +134,34 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("summary_states::give_up", |conn, repository, theirs| {
         Box::pin(async move { states::give_up(conn, repository, theirs.job, held(theirs)).await })
+    }),
+    ("summary_states::is_any_torn", |conn, repository, theirs| {
+        Box::pin(async move {
+            tear(conn, repository, theirs).await?;
+            states::is_any_torn(conn, repository, Duration::ZERO).await
+        })
+    }),
+    ("summary_states::release", |conn, repository, theirs| {
+        Box::pin(async move { states::release(conn, repository, theirs.job, theirs.concepts.no).await })
+    }),
+    ("summary_states::leave", |conn, repository, theirs| {
+        Box::pin(async move {
+            states::give_up(conn, repository, theirs.job, held(theirs)).await?;
+            Ok(states::leave(conn, repository, theirs.job).await? > 0)
+        })
+    }),
+    ("summary_states::resume", |conn, repository, theirs| {
+        Box::pin(async move {
+            states::give_up(conn, repository, theirs.job, held(theirs)).await?;
+            states::leave(conn, repository, theirs.job).await?;
+            Ok(states::resume(conn, repository, theirs.job).await? > 0)
+        })
+    }),
+    ("summary_states::resume_all", |conn, repository, theirs| {
+        Box::pin(async move {
+            slices::fail(conn, repository, theirs.concepts.no, (2, 1), "mine").await?;
+            Ok(states::resume_all(conn, repository).await? > 0)
+        })
     }),
     ("summary_states::forget", |conn, repository, theirs| {
         Box::pin(async move { states::forget(conn, repository, theirs.job, theirs.concepts.no).await })
@@ -139,6 +183,27 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             async move { Ok(!slices::hold_facts(conn, repository, &[theirs.fact_no]).await?.is_empty()) },
         )
     }),
+    ("concept_summaries::list_torn", |conn, repository, theirs| {
+        Box::pin(async move {
+            tear(conn, repository, theirs).await?;
+            Ok(!slices::list_torn(conn, repository, theirs.concepts.no).await?.is_empty())
+        })
+    }),
+    ("concept_summaries::mend", |conn, repository, theirs| {
+        Box::pin(async move { slices::mend(conn, repository, theirs.concepts.no, (1, "mine")).await })
+    }),
+    ("concept_summaries::forget_answers", |conn, repository, theirs| {
+        Box::pin(async move {
+            answer(conn, repository, theirs).await?;
+            Ok(slices::forget_answers(conn, repository, theirs.concepts.no).await? > 0)
+        })
+    }),
+    ("concept_summaries::is_named_covered", |conn, repository, theirs| {
+        Box::pin(async move {
+            let name = name(conn, repository, theirs).await?;
+            slices::is_named_covered(conn, repository, &name, true).await
+        })
+    }),
     ("concept_summaries::change", |conn, repository, theirs| {
         Box::pin(async move {
             let changes = SliceChanges {
@@ -153,7 +218,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("concept_summaries::list_unwritten", |conn, repository, theirs| {
         Box::pin(async move {
-            Ok(!slices::list_unwritten(conn, repository, theirs.concepts.no).await?.is_empty())
+            Ok(!slices::list_unwritten(conn, repository, theirs.concepts.no, 5).await?.is_empty())
         })
     }),
     ("concept_summaries::write", |conn, repository, theirs| {
@@ -170,7 +235,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("concept_summaries::list_named", |conn, repository, theirs| {
         Box::pin(async move {
             let name = name(conn, repository, theirs).await?;
-            Ok(!slices::list_named(conn, repository, &name).await?.is_empty())
+            Ok(!slices::list_named(conn, repository, &name, 5).await?.is_empty())
         })
     }),
     ("concept_summaries::find_first_named", |conn, repository, theirs| {
@@ -220,6 +285,19 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         Box::pin(
             async move { Ok(!syntheses::list_facts(conn, repository, &[theirs.fact]).await?.is_empty()) },
         )
+    }),
+    ("concept_syntheses::forget_answers", |conn, repository, theirs| {
+        Box::pin(async move {
+            answer(conn, repository, theirs).await?;
+            let name = name(conn, repository, theirs).await?;
+            Ok(syntheses::forget_answers(conn, repository, &name).await? > 0)
+        })
+    }),
+    ("concept_syntheses::hold_name", |conn, repository, theirs| {
+        Box::pin(async move {
+            let name = name(conn, repository, theirs).await?;
+            syntheses::hold_name(conn, repository, &name).await
+        })
     }),
     ("concept_syntheses::hold_cited", |conn, repository, theirs| {
         Box::pin(async move { syntheses::hold_cited(conn, repository, &[theirs.fact]).await })

@@ -164,7 +164,7 @@ async fn a_passage_is_paid_for_once_and_its_vector_goes_with_its_text() {
     app.sql("UPDATE okt_repository.source_texts SET text = replace(text, 'honey', 'brown')").await;
     app.sql("UPDATE okt_repository.search_units SET version = 0 WHERE kind = 3").await;
     swept(&app).await;
-    assert_eq!((app.count(POINTS).await, paid(&app).await), (2, 2), "the old one is nobody's");
+    assert_eq!((app.count(POINTS).await, paid(&app).await), (1, 2), "the old one is gone");
     let found = search(&app, "bees", "&types=passages&mode=vector").await;
     assert_eq!(rows(&found).len(), 1, "{found:#}");
     cleaned_up(&app).await;

@@ -1,9 +1,11 @@
 //! Definitions: one text for a name, its versions, and both sides of what contradicts itself.
 
-use okt_model::{Difference, ImageId, SourceId};
+use okt_model::{Difference, ImageId, RefreshConceptRelations, SourceId};
 use okt_store::fact_contradictions::{self, NewContradiction};
+use okt_store::outbox::When;
 use okt_testkit::app::TestApp;
-use okt_testkit::llm::{Behaviour, Citing};
+use okt_testkit::jobs;
+use okt_testkit::llm::{Behaviour, Citing, Latency};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -75,7 +77,7 @@ async fn a_definition_covers_all_contexts_of_its_name_and_its_versions_can_be_co
     let estimate = app.post(&format!("{path}?dry_run=true"), &Value::Null).await;
     assert_eq!(estimate.status, 200, "{estimate:?}");
     let estimate = estimate.json();
-    assert!(estimate["calls"] == 1 && estimate["usd"].as_f64().unwrap() > 0.0, "{estimate:#}");
+    assert_eq!((&estimate["calls"], &estimate["usd"]), (&json!(0), &json!(0.0)), "{estimate:#}");
     let job = app.post(&path, &Value::Null).await;
     assert_eq!(job.status, 202, "{job:?}");
     let ended = app.ended(job.json()["job_id"].as_str().unwrap()).await;
@@ -85,6 +87,12 @@ async fn a_definition_covers_all_contexts_of_its_name_and_its_versions_can_be_co
         "{ended:#}"
     );
     assert_eq!(calls(&app, "concept_synthesis").await, paid);
+    // A question that nobody has answered yet.
+    let forget = sqlx::query("DELETE FROM okt_repository.model_answers");
+    let forgotten = forget.execute(&mut app.connect().await).await.unwrap();
+    assert!(forgotten.rows_affected() > 0);
+    let estimate = app.post(&format!("{path}?dry_run=true"), &Value::Null).await.json();
+    assert!(estimate["calls"] == 1 && estimate["usd"].as_f64().unwrap() > 0.0, "{estimate:#}");
 
     // A name that nobody has any more has no definition.
     let renamed = app.put(&format!("/concepts/{other}"), &json!({"canonical_name": "Beehive A"})).await;
@@ -136,6 +144,33 @@ async fn a_text_with_one_side_of_a_contradiction_is_refused_and_the_last_one_sta
     assert_eq!(after["synthesis"]["version"], 2, "{after:#}");
     assert_eq!(cited(after["content"].as_str().unwrap()).len(), 4);
     check(&app).await;
+}
+
+/// The name is given up while a model writes of it: nothing is kept under it.
+#[tokio::test]
+async fn a_name_that_is_gone_meanwhile_gets_no_definition() {
+    let mut app = app(Behaviour::default(), &[]).await;
+    app.work().await;
+    let texts = deeds("A", 1, 4);
+    say(&app, &texts).await;
+    let concept = link(&app, "Hive A", "Place", &texts[..2]).await;
+    settle(&app).await;
+    let before = app.models.await_stats(|stats| stats.in_flight == 0).await.requests;
+    let slow = Latency::Fixed(1_500);
+    app.models.behave(Behaviour { latency: slow, ..Behaviour::default() });
+    link(&app, "Hive A", "Place", &texts[2..]).await;
+    let databases = app.service.api.app.databases();
+    jobs::push(databases, app.repository, &RefreshConceptRelations {}, When::default()).await;
+    // The slice, then the definition.
+    app.models.await_stats(|stats| stats.requests == before + 2).await;
+    let renamed = app.put(&format!("/concepts/{concept}"), &json!({"canonical_name": "Beehive"})).await;
+    assert!(renamed.status.is_success(), "{renamed:?}");
+    app.models.behave(Behaviour::default());
+    settled(&app).await;
+    check(&app).await;
+    let orphans = "SELECT count(*) FROM okt_repository.concept_syntheses WHERE name_key = 'hive a'";
+    assert_eq!(app.count(orphans).await, 0, "nobody has this name");
+    assert_eq!(definition(&app, concept, "").await["synthesis"]["is_current"], true);
 }
 
 /// Makes these facts ones that were read from images of a source; returns the images.

@@ -68,3 +68,29 @@ async fn without_a_model_the_facts_speak_for_themselves() {
         assert_eq!(app.count(&format!("SELECT count(*) FROM okt_repository.{table}")).await, 0, "{table}");
     }
 }
+
+/// What many sources state is weighed however old it is, and each context of a name has its share.
+#[tokio::test]
+async fn what_many_sources_state_is_not_passed_over() {
+    let mut app = TestApp::builder().start().await;
+    app.work().await;
+    let (place, device) = (super::deeds("A", 1, 260), SAID[5..].iter().map(|said| (*said).to_owned()));
+    let device: Vec<String> = device.collect();
+    say(&app, &device).await;
+    say(&app, &place).await;
+    let concept = link(&app, "Hive A", "Place", &place).await;
+    link(&app, "hive a", "Device", &device).await;
+    let stated = "UPDATE okt_repository.facts SET source_count = 50 WHERE text = ANY ($1)";
+    let strong = [place[0].clone(), device[0].clone()];
+    let done = sqlx::query(stated).bind(&strong[..]).execute(&mut app.connect().await).await.unwrap();
+    assert_eq!(done.rows_affected(), 2);
+    settle(&app).await;
+    let slices = app.read(&format!("/concepts/{concept}/summaries")).await;
+    let shown = cited(slices["data"][0]["content"].as_str().unwrap());
+    assert!(shown.contains(&fact_id(&app, &place[0]).await.uuid()), "{slices:#}");
+    let definition = app.read(&format!("/concepts/{concept}/definition")).await;
+    let shown = cited(definition["content"].as_str().unwrap());
+    for text in &strong {
+        assert!(shown.contains(&fact_id(&app, text).await.uuid()), "{text}: {definition:#}");
+    }
+}

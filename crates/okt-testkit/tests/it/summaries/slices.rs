@@ -13,17 +13,17 @@ use okt_store::outbox::When;
 use okt_store::summary_states::{self, HeldConcept};
 use okt_testkit::app::TestApp;
 use okt_testkit::jobs::{self, program};
-use okt_testkit::llm::{Behaviour, Faults, Latency};
+use okt_testkit::llm::{Behaviour, Latency};
 use okt_testkit::process::Process;
 use okt_testkit::wait::eventually;
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
-use super::{Stored, app, check, cited, deeds, fact_id, link, say, settle, settled, stored};
+use super::{Stored, app, check, deeds, fact_id, link, say, settle, stored};
 use crate::facts::faults::{number, paid_twice};
 
 /// Merges the newer of two facts into the older one, and returns it; nothing if one of them is gone.
-async fn merge(app: &TestApp, one: FactId, other: FactId) -> Option<Uuid> {
+pub(super) async fn merge(app: &TestApp, one: FactId, other: FactId) -> Option<Uuid> {
     let databases = app.service.api.app.databases();
     loop {
         let mut tx = databases.begin("default", app.repository).await.unwrap();
@@ -145,10 +145,11 @@ async fn whoever_dies_no_fact_is_lost_or_covered_twice() {
     let stats = app.models.await_stats(|stats| stats.in_flight == 0).await;
     let twice = paid_twice(&stats);
     println!("{} good answers after {kills} kills, once more: {twice:?}", stats.good_answers());
-    for moment in &twice {
-        let near = killed.iter().any(|kill| (kill.saturating_sub(400)..=kill + 100).contains(moment));
-        assert!(near, "an answer of {moment} ms was paid for again, and nobody died then: {killed:?}");
-    }
+    // With a deleted source everything is forgotten that was answered about its concept, of which one answer may wait to be used.
+    let near =
+        |moment: &u64| killed.iter().any(|kill| (kill.saturating_sub(400)..=kill + 100).contains(moment));
+    let far: Vec<&u64> = twice.iter().filter(|moment| !near(moment)).collect();
+    assert!(far.len() <= kills, "paid for again, and nobody died then: {far:?} {killed:?}");
 }
 
 #[tokio::test]
@@ -199,22 +200,22 @@ async fn a_concept_has_one_writer() {
 
     // At the same moment: neither has committed.
     let (mut first, mut second) = (begin().await, begin().await);
-    let ours = summary_states::claim(&mut first, repository, one, HOUR, 3).await.unwrap();
-    let theirs = summary_states::claim(&mut second, repository, other, HOUR, 9).await.unwrap();
+    let ours = summary_states::claim(&mut first, repository, one, HOUR, (3, false)).await.unwrap();
+    let theirs = summary_states::claim(&mut second, repository, other, HOUR, (9, false)).await.unwrap();
     assert_eq!((ours.len(), theirs.len()), (3, 1));
     assert!(ours.iter().all(|held| held.no != theirs[0].no), "{ours:?} {theirs:?}");
     first.commit().await.unwrap();
     second.commit().await.unwrap();
     let mut tx = begin().await;
-    assert_eq!(summary_states::claim(&mut tx, repository, heir, HOUR, 9).await.unwrap(), []);
+    assert_eq!(summary_states::claim(&mut tx, repository, heir, HOUR, (9, false)).await.unwrap(), []);
     assert_eq!(
-        summary_states::claim(&mut tx, repository, one, HOUR, 9).await.unwrap(),
+        summary_states::claim(&mut tx, repository, one, HOUR, (9, false)).await.unwrap(),
         ours,
         "its own again"
     );
 
     // Too long.
-    let taken = summary_states::claim(&mut tx, repository, heir, Duration::ZERO, 2).await.unwrap();
+    let taken = summary_states::claim(&mut tx, repository, heir, Duration::ZERO, (2, false)).await.unwrap();
     assert_eq!(taken, ours[..2]);
     assert!(!summary_states::hold(&mut tx, repository, one, ours[0].no).await.unwrap());
     assert!(!summary_states::finish(&mut tx, repository, one, ours[0]).await.unwrap());
@@ -223,54 +224,10 @@ async fn a_concept_has_one_writer() {
     // Facts change while it writes: the concept waits again.
     summary_states::mark_all(&mut tx, repository).await.unwrap();
     assert!(summary_states::finish(&mut tx, repository, one, ours[2]).await.unwrap());
-    let again = summary_states::claim(&mut tx, repository, other, HOUR, 9).await.unwrap();
+    let again = summary_states::claim(&mut tx, repository, other, HOUR, (9, false)).await.unwrap();
     let changed = HeldConcept { changed: ours[2].changed + 1, ..ours[2] };
     assert!(again.contains(&changed), "{again:?}");
     assert!(summary_states::finish(&mut tx, repository, other, changed).await.unwrap());
-    assert_eq!(summary_states::claim(&mut tx, repository, one, HOUR, 9).await.unwrap(), []);
+    assert_eq!(summary_states::claim(&mut tx, repository, one, HOUR, (9, false)).await.unwrap(), []);
     tx.commit().await.unwrap();
-}
-
-/// A model that answers nothing of use leaves what was written before, and it is said why.
-#[tokio::test]
-async fn what_is_not_answered_keeps_its_last_text() {
-    let mut app = app(Behaviour::default(), &[]).await;
-    app.work().await;
-    let texts = deeds("A", 1, 3);
-    say(&app, &texts).await;
-    let concept = link(&app, "Hive A", "Place", &texts[..2]).await;
-    settle(&app).await;
-    let seen = async || {
-        let slices = app.read(&format!("/concepts/{concept}/summaries")).await;
-        let definition = app.read(&format!("/concepts/{concept}/definition")).await;
-        (slices["data"][0].clone(), definition)
-    };
-    let (slice, definition) = seen().await;
-
-    let garbage = Faults { garbage: 1.0, ..Faults::default() };
-    app.models.behave(Behaviour { faults: garbage, ..Behaviour::default() });
-    link(&app, "Hive A", "Place", &texts[2..]).await;
-    settle(&app).await;
-    let (kept, still) = seen().await;
-    assert_eq!((&kept["content"], &kept["is_current"]), (&slice["content"], &json!(false)), "{kept:#}");
-    assert!(kept["failure"].is_string() && kept["fact_ids"].as_array().unwrap().len() == 3, "{kept:#}");
-    assert_eq!(still["content"], definition["content"]);
-    assert_eq!(
-        (&still["synthesis"]["version"], &still["synthesis"]["is_current"]),
-        (&json!(1), &json!(false)),
-        "{still:#}"
-    );
-
-    // The model is itself again, and somebody has the job run again.
-    app.models.behave(Behaviour::default());
-    let failed = app.read("/jobs?kind=summarize_concepts&state=discarded").await;
-    let job = failed["data"][0]["id"].as_str().unwrap_or_else(|| panic!("{failed:#}"));
-    let retried = app.post(&format!("/jobs/{job}/retry"), &Value::Null).await;
-    assert!(retried.status.is_success(), "{retried:?}");
-    settled(&app).await;
-    check(&app).await;
-    let (written, anew) = seen().await;
-    assert_eq!((&written["failure"], &written["is_current"]), (&Value::Null, &json!(true)), "{written:#}");
-    assert_eq!(anew["synthesis"]["version"], 2, "{anew:#}");
-    assert_eq!(cited(anew["content"].as_str().unwrap()).len(), 3);
 }
