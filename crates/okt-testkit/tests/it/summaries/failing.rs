@@ -8,6 +8,7 @@ use okt_testkit::app::TestApp;
 use okt_testkit::llm::{Behaviour, Citing, Faults};
 use okt_testkit::wait::eventually;
 use serde_json::{Value, json};
+use sqlx::Connection as _;
 
 use super::slices::merge;
 use super::{app, check, check_kept, cited, deeds, fact_id, link, say, settle, settled};
@@ -194,12 +195,13 @@ async fn a_page_of_unwritten_slices_waits_for_vectors_once() {
     let concept = link(&app, "Hive A", "Place", &texts).await;
     settle(&app).await;
     let mut conn = app.connect().await;
-    let hold = "BEGIN; LOCK TABLE okt_vectors.points IN ACCESS EXCLUSIVE MODE";
-    sqlx::raw_sql(hold).execute(&mut conn).await.unwrap();
+    let mut tx = conn.begin().await.unwrap();
+    let hold = "LOCK TABLE okt_vectors.points IN ACCESS EXCLUSIVE MODE";
+    sqlx::query(hold).execute(&mut *tx).await.unwrap();
     let began = Instant::now();
     let slices = app.read(&format!("/concepts/{concept}/summaries")).await;
     let took = began.elapsed();
-    sqlx::raw_sql("ROLLBACK").execute(&mut conn).await.unwrap();
+    tx.rollback().await.unwrap();
     let slices = slices["data"].as_array().unwrap();
     assert_eq!(slices.len(), 4, "{slices:#?}");
     for slice in slices {
