@@ -102,7 +102,7 @@ impl App {
             return if facts.is_empty() {
                 Ok(Vec::new())
             } else {
-                Ok(vec![self.extracted(scope, facts).await?])
+                Ok(vec![self.extracted(scope, &concept, facts).await?])
             };
         }
         // Those that say nothing yet are shown by their facts, which are read for all of them at once.
@@ -119,7 +119,7 @@ impl App {
             let own: BTreeSet<FactId> = slice.facts.iter().copied().collect();
             facts.iter().filter(|fact| own.contains(&fact.id)).cloned().collect()
         });
-        let mut outlined = self.outlined(scope, parts.collect()).await?.into_iter();
+        let mut outlined = self.outlined(scope, &concept, parts.collect()).await?.into_iter();
         let seen = slices.into_iter().zip(contents).map(|(slice, content)| {
             if content.is_empty() {
                 seen_slice(slice, outlined.next().unwrap_or_default(), TextMethod::Extractive)
@@ -130,8 +130,8 @@ impl App {
         Ok(seen.collect())
     }
 
-    async fn extracted(&self, scope: &RepoAccess, facts: Vec<SliceFact>) -> Result<SeenSlice> {
-        let content = self.outlined(scope, vec![facts]).await?.remove(0);
+    async fn extracted(&self, scope: &RepoAccess, of: &Concept, facts: Vec<SliceFact>) -> Result<SeenSlice> {
+        let content = self.outlined(scope, of, vec![facts]).await?.remove(0);
         Ok(SeenSlice {
             id: None,
             number: 1,
@@ -232,7 +232,7 @@ impl App {
         facts: Vec<SliceFact>,
         versions: Vec<SynthesisVersion>,
     ) -> Result<SeenDefinition> {
-        let content = self.outlined(scope, vec![facts.clone()]).await?.remove(0);
+        let content = self.outlined(scope, &concept, vec![facts.clone()]).await?.remove(0);
         let shown: BTreeSet<FactId> = cited(&content).into_iter().collect();
         let facts = facts.into_iter().filter(|fact| shown.contains(&fact.id));
         Ok(SeenDefinition {
@@ -287,12 +287,18 @@ impl App {
         }
     }
 
-    /// Texts, each of the facts that say most of some. Their vectors are asked for all at once.
-    async fn outlined(&self, scope: &RepoAccess, parts: Vec<Vec<SliceFact>>) -> Result<Vec<String>> {
+    /// Texts about a concept, each of the facts that say most of some. Their vectors are asked for all at once.
+    async fn outlined(
+        &self,
+        scope: &RepoAccess,
+        of: &Concept,
+        parts: Vec<Vec<SliceFact>>,
+    ) -> Result<Vec<String>> {
         if parts.is_empty() {
             return Ok(Vec::new());
         }
         let vectors = self.vectors_of(scope, parts.iter().flatten()).await;
+        let name = of.canonical_name.clone();
         let made = tokio::task::spawn_blocking(move || {
             let text = |facts: Vec<SliceFact>| {
                 let weighed: Vec<Outlined<'_>> = facts
@@ -304,7 +310,7 @@ impl App {
                         vector: vectors.get(&fact.id.uuid()).map(Vec::as_slice),
                     })
                     .collect();
-                outline_text(&weighed, &outline(&weighed, SHOWN))
+                outline_text(&weighed, &outline(&name, &weighed, SHOWN))
             };
             parts.into_iter().map(text).collect()
         });

@@ -1,7 +1,8 @@
 //! A summary without a model: the facts that say most, in groups.
 //!
 //! A fact says most if it is near the middle of all of them and many sources state it. What says nearly the same as a fact that
-//! was picked is left out. Nearness is that of their vectors or, where not every fact has one, of their words.
+//! was picked is left out. Nearness is that of their vectors or, where not every fact has one, of their words. A fact that says
+//! what the concept is comes first.
 
 use std::collections::HashMap;
 
@@ -35,19 +36,20 @@ pub struct Outlined<'f> {
     pub vector: Option<&'f [f32]>,
 }
 
-/// The places of the facts that say most, at most so many, in groups of those that are alike: the group of the weightiest fact
-/// first, and inside of a group in the order given.
-pub fn outline(facts: &[Outlined], most: usize) -> Vec<Vec<usize>> {
+/// The places of the facts that say most about something of this name, at most so many, in groups of those that are alike: the
+/// group of the fact that says what it is or of the weightiest one first, and inside of a group in the order given.
+pub fn outline(name: &str, facts: &[Outlined], most: usize) -> Vec<Vec<usize>> {
     let mut looked_at: Vec<usize> = (0..facts.len()).collect();
     looked_at.sort_by_key(|at| std::cmp::Reverse(facts[*at].sources));
     looked_at.truncate(MOST_FACTS);
     looked_at.sort_unstable();
     let facts: Vec<Outlined> = looked_at.iter().map(|at| facts[*at]).collect();
     let space = Space::of(&facts);
-    let picked = space.pick(&facts, most);
+    let says_what = facts.iter().position(|fact| defines(fact.text, name));
+    let picked = space.pick(&facts, says_what, most);
     let mut groups = space.groups(&picked);
     for group in &mut groups {
-        group.sort_unstable();
+        group.sort_unstable_by_key(|at| (says_what != Some(*at), *at));
         for at in group {
             *at = looked_at[*at];
         }
@@ -87,8 +89,8 @@ impl Space {
         dot(&self.vectors[one], &self.vectors[other])
     }
 
-    /// The facts that say most, the weightiest first: each time the one that says much and something new.
-    fn pick(&self, facts: &[Outlined], most: usize) -> Vec<usize> {
+    /// The facts that say most, the weightiest first: each time the one that says much and something new. `first` is before all.
+    fn pick(&self, facts: &[Outlined], first: Option<usize>, most: usize) -> Vec<usize> {
         let weights: Vec<f32> = facts.iter().map(|fact| weight(fact.sources)).collect();
         let mut middle = vec![0.0; self.vectors.first().map_or(0, Vec::len)];
         for (vector, weight) in self.vectors.iter().zip(&weights) {
@@ -110,7 +112,7 @@ impl Space {
             // Of those that are as good, the first.
             let best =
                 left.iter().copied().reduce(|best, at| if gain(&at) > gain(&best) { at } else { best });
-            let Some(best) = best else { break };
+            let Some(best) = first.filter(|_| picked.is_empty()).or(best) else { break };
             picked.push(best);
             left.retain(|at| {
                 known[*at] = known[*at].max(self.near(*at, best));
@@ -144,6 +146,22 @@ impl Space {
             .flat_map(|(at, one)| picked[..at].iter().map(move |other| self.near(*one, *other)));
         mean(pairs)
     }
+}
+
+/// Whether an English sentence says what something is: `FTX was a cryptocurrency exchange`, `Ada Lovelace (1815–1852) was an …`.
+fn defines(text: &str, name: &str) -> bool {
+    let text = ["The ", "A ", "An "].iter().find_map(|article| text.strip_prefix(article)).unwrap_or(text);
+    let Some((begin, rest)) = text.split_at_checked(name.len()) else { return false };
+    let rest = rest.trim_start();
+    let rest = match rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        Some((_, rest)) => rest.trim_start(),
+        None => rest,
+    };
+    let mut words = rest.split(' ');
+    !name.is_empty()
+        && begin.eq_ignore_ascii_case(name)
+        && matches!(words.next(), Some("is" | "was" | "are" | "were"))
+        && matches!(words.next(), Some("a" | "an" | "the" | "one"))
 }
 
 /// One for a single source, and little more for each doubling: ten copies of a report are not ten reports.
@@ -238,7 +256,7 @@ mod tests {
     #[test]
     fn near_duplicates_are_left_out_and_the_rest_is_grouped() {
         let facts = facts(&HERONS);
-        let groups = outline(&facts, 6);
+        let groups = outline("heron", &facts, 6);
         let picked: Vec<usize> = groups.iter().flatten().copied().collect();
         assert_eq!(picked.len(), 6);
         assert!(picked.contains(&0) != picked.contains(&2), "one of the two that say the same: {groups:?}");
@@ -247,15 +265,40 @@ mod tests {
         assert!(group(1).is_some() && group(1) == group(5), "their eggs: {groups:?}");
         assert_ne!(group(1), group(3), "{groups:?}");
         assert!(groups.len() <= MOST_GROUPS && groups.iter().all(|group| group.is_sorted()));
-        assert_eq!(outline(&facts, 6), groups, "the same each time");
+        assert_eq!(outline("heron", &facts, 6), groups, "the same each time");
     }
 
     #[test]
     fn what_many_sources_state_comes_first() {
         let mut texts = HERONS;
-        assert_ne!(outline(&facts(&texts), 1), [[6]]);
+        assert_ne!(outline("heron", &facts(&texts), 1), [[6]]);
         texts[3].1 = 40;
-        assert_eq!(outline(&facts(&texts), 1), [[3]]);
+        assert_eq!(outline("heron", &facts(&texts), 1), [[3]]);
+    }
+
+    #[test]
+    fn what_it_is_comes_first() {
+        let mut texts = HERONS;
+        texts[7].0 = "Lake Ulm (Ulmer See) is a lake of glaciers, which few herons know.";
+        assert_eq!(outline("Lake Ulm", &facts(&texts), 5)[0][0], 7);
+        assert_eq!(outline("lake ulm", &facts(&texts), 1), [[7]]);
+        assert_ne!(outline("heron", &facts(&texts), 5)[0][0], 7);
+        for (text, name) in [
+            ("The heron is a bird.", "heron"),
+            ("Herons are one of the birds of the lake.", "herons"),
+            ("Ada Lovelace (1815–1852) was an English mathematician.", "Ada Lovelace"),
+        ] {
+            assert!(defines(text, name), "{text}");
+        }
+        for (text, name) in [
+            ("The heron is grey.", "heron"),
+            ("The heron island is a park.", "heron"),
+            ("Perch is a food of the heron.", "heron"),
+            ("Über is a word.", "U"),
+            ("He is a bird.", ""),
+        ] {
+            assert!(!defines(text, name), "{text}");
+        }
     }
 
     #[test]
@@ -271,28 +314,28 @@ mod tests {
         for (fact, vector) in facts.iter_mut().zip(&vectors) {
             fact.vector = Some(vector);
         }
-        let groups = outline(&facts, 4);
+        let groups = outline("heron", &facts, 4);
         let picked: Vec<usize> = groups.iter().flatten().copied().collect();
         assert!(!(picked.contains(&6) && picked.contains(&7)), "the same vector: {groups:?}");
-        assert!((2..=3).contains(&outline(&facts, 1)[0][0]), "the middle of the six");
+        assert!((2..=3).contains(&outline("heron", &facts, 1)[0][0]), "the middle of the six");
 
         facts[5].vector = None;
-        let words = outline(&self::facts(&HERONS), 4);
-        assert_eq!(outline(&facts, 4), words, "one without a vector");
+        let words = outline("heron", &self::facts(&HERONS), 4);
+        assert_eq!(outline("heron", &facts, 4), words, "one without a vector");
         let broken = [f32::NAN, 1.0, 0.0];
         facts[5].vector = Some(&broken);
-        assert_eq!(outline(&facts, 4), words, "no number");
+        assert_eq!(outline("heron", &facts, 4), words, "no number");
         facts[5].vector = Some(&broken[1..]);
-        assert_eq!(outline(&facts, 4), words, "another length");
+        assert_eq!(outline("heron", &facts, 4), words, "another length");
     }
 
     #[test]
     fn few_facts_and_odd_ones_are_no_trouble() {
-        assert!(outline(&[], 5).is_empty());
-        assert!(outline(&facts(&HERONS), 0).is_empty());
-        assert_eq!(outline(&facts(&HERONS[..1]), 5), [[0]]);
-        assert_eq!(outline(&facts(&[("42", 0), ("", 1), ("!", u32::MAX)]), 5), [[0, 1, 2]]);
-        assert_eq!(outline(&facts(&HERONS[..2]), 5).len(), 1, "so few are one group");
+        assert!(outline("heron", &[], 5).is_empty());
+        assert!(outline("heron", &facts(&HERONS), 0).is_empty());
+        assert_eq!(outline("heron", &facts(&HERONS[..1]), 5), [[0]]);
+        assert_eq!(outline("heron", &facts(&[("42", 0), ("", 1), ("!", u32::MAX)]), 5), [[0, 1, 2]]);
+        assert_eq!(outline("heron", &facts(&HERONS[..2]), 5).len(), 1, "so few are one group");
     }
 
     #[test]
@@ -306,7 +349,7 @@ mod tests {
             .map(|(no, text)| Outlined { id: id(no), text, sources: 1, vector: None })
             .collect();
         all[2_400].sources = 1_000;
-        let groups = outline(&all, 12);
+        let groups = outline("heron", &all, 12);
         let picked: Vec<usize> = groups.iter().flatten().copied().collect();
         assert!(picked.len() <= 12 && picked.contains(&2_400), "{groups:?}");
     }
