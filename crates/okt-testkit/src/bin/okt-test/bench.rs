@@ -9,6 +9,7 @@ mod permissions;
 mod pipeline;
 mod queue;
 mod repositories;
+mod search;
 mod vectors;
 
 use clap::{Args, ValueEnum};
@@ -37,6 +38,8 @@ enum Name {
     Vectors,
     /// Relations and lists of concepts in a large repository.
     Concepts,
+    /// Search in a large repository, over HTTP.
+    Search,
     /// What embedding models make of facts, for people to look at.
     Embeddings,
 }
@@ -58,6 +61,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         Name::Pipeline => pipeline::run(arguments).await,
         Name::Vectors => vectors::run(arguments).await,
         Name::Concepts => concepts::run(arguments).await,
+        Name::Search => search::run(arguments).await,
         Name::Embeddings => embeddings::run(arguments).await,
     }
 }

@@ -1,0 +1,140 @@
+//! What a search takes in a large repository, over HTTP, by the clock; and what lists of words add to the cost of writing
+//! facts. Rows are made here the way the service makes them, but all at once: the service would take hours.
+//!
+//! Arguments: how many facts (1,000,000), of which one repository has 57 %, and how many questions in each mode (300).
+
+mod fill;
+mod text;
+
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use okt_model::{FactKind, FactStatus, NewFact, RepositoryId, SourceId, UnitKind, content_hash};
+use okt_store::facts::{self, Made};
+use okt_store::search_units::{self, NewUnit};
+use okt_store::{Databases, Purpose};
+use okt_testkit::app::TestApp;
+use okt_testkit::soak::{Dice, percentile};
+use okt_vectors::{PgVector, Tenant};
+
+use fill::Fill;
+
+/// Milliseconds at the 95th percentile, by mode; and of writing with lists against writing without.
+const LIMITS: [(&str, f64); 3] = [("lexical", 200.0), ("hybrid", 300.0), ("deep", 300.0)];
+const WRITING: f64 = 1.3;
+/// Repositories beside the large one.
+const OTHERS: i64 = 20;
+/// Facts of a source.
+const EACH: i64 = 50;
+
+pub async fn run(arguments: &[String]) -> anyhow::Result<()> {
+    let facts: i64 = arguments.first().map_or(Ok(1_000_000), |text| text.parse())?;
+    let questions: usize = arguments.get(1).map_or(Ok(300), |text| text.parse())?;
+    let mut app =
+        TestApp::builder().vectors().settings(&[("SVC__RATE_LIMITS__API_PER_MINUTE", "0")]).start().await;
+    // It prepares the store of vectors.
+    app.work().await;
+    let began = Instant::now();
+    let large = facts * 57 / 100;
+    let mut fill = Fill::new(app.connect().await);
+    fill.repository(app.repository, large, true).await?;
+    for _ in 0..OTHERS {
+        fill.repository(RepositoryId::mint(), (facts - large) / OTHERS, false).await?;
+    }
+    fill.finish().await?;
+    println!("{facts} facts, {large} in one repository, filled in {:.0} s", began.elapsed().as_secs_f64());
+    let began = Instant::now();
+    let databases = Databases::open(app.service.api.app.config(), &[Purpose::Worker]).await?.remove(0);
+    let space = fill::space(&mut app.connect().await).await?;
+    PgVector::new(databases.clone()).index_large(&Tenant::new(app.repository, "default"), &space).await?;
+    println!("index of vectors in {:.0} s", began.elapsed().as_secs_f64());
+    let mut missed = Vec::new();
+    for (mode, limit) in LIMITS {
+        let slow = asked(&app, mode, questions).await?;
+        if slow > limit {
+            missed.push(format!("{mode}: p95 {slow:.0} ms, limit {limit}"));
+        }
+    }
+    let writing = writing(&app, &databases).await?;
+    println!("writing facts with lists of words: {writing:.2} times without (limit {WRITING})");
+    if writing > WRITING {
+        missed.push(format!("writing: {writing:.2}, limit {WRITING}"));
+    }
+    ensure!(missed.is_empty(), "{}", missed.join("; "));
+    Ok(())
+}
+
+/// Asks questions of two to six words of a text, names among them; returns the 95th percentile in milliseconds.
+async fn asked(app: &TestApp, mode: &str, questions: usize) -> anyhow::Result<f64> {
+    let mut dice = Dice::new(77);
+    let (mut times, mut rows) = (Vec::new(), 0);
+    // The first ones warm caches and connections.
+    for at in 0..questions + 20 {
+        let question = text::question(&mut dice);
+        let q: String = url::form_urlencoded::byte_serialize(question.as_bytes()).collect();
+        let began = Instant::now();
+        let answer = app.get(&format!("/search?q={q}&mode={mode}")).await;
+        let took = began.elapsed().as_secs_f64() * 1e3;
+        ensure!(answer.status == 200, "{question}: {answer:?}");
+        let found = answer.json();
+        ensure!(found["search_mode"] == mode, "{question}: {}", found["search_mode"]);
+        if at >= 20 {
+            times.push(took);
+            rows += found["data"].as_array().map_or(0, Vec::len);
+        }
+    }
+    let (middle, slow) = (percentile(&mut times, 0.5), percentile(&mut times, 0.95));
+    let most = times.last().copied().context("nothing was asked")?;
+    println!(
+        "{mode}: p50 {middle:.0} ms, p95 {slow:.0} ms, max {most:.0} ms; {} rows an answer",
+        rows / questions.max(1)
+    );
+    Ok(slow)
+}
+
+/// How much longer it takes to write facts of sources and their lists than to write the facts.
+async fn writing(app: &TestApp, databases: &Databases) -> anyhow::Result<f64> {
+    const SOURCES: usize = 40;
+    let (mut with, mut without) = (0.0, 0.0);
+    let mut dice = Dice::new(99);
+    for at in 0..SOURCES * 2 {
+        let source = SourceId::mint();
+        let new: Vec<NewFact> = (0..EACH).map(|_| new_fact(text::fact(&mut dice, at % 512))).collect();
+        let made = Made { promptset: None, status: FactStatus::Stable };
+        let mut tx = databases.begin("default", app.repository).await?;
+        fill::insert_source(&mut tx, app.repository, source).await?;
+        let began = Instant::now();
+        facts::replace(&mut tx, app.repository, source, &new, false, made).await?;
+        if at % 2 == 1 {
+            let indexable = search_units::read_source(&mut tx, app.repository, source).await?;
+            let indexable = indexable.context("a source")?;
+            let units: Vec<NewUnit> = indexable
+                .facts
+                .iter()
+                .map(|(no, text)| NewUnit {
+                    kind: UnitKind::Fact,
+                    no: *no,
+                    sentences: None,
+                    words: text::counted(text),
+                })
+                .collect();
+            search_units::put(&mut tx, app.repository, indexable.no, &units, Some("en")).await?;
+        }
+        tx.commit().await?;
+        let took = began.elapsed().as_secs_f64();
+        *(if at % 2 == 1 { &mut with } else { &mut without }) += took;
+    }
+    Ok(with / without)
+}
+
+fn new_fact(text: String) -> NewFact {
+    NewFact {
+        hash: content_hash(&text),
+        text,
+        kind: FactKind::Text,
+        model: "generated".to_owned(),
+        chunk: Some(0),
+        sentences: vec![0],
+        image: None,
+    }
+}
