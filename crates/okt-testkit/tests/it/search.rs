@@ -1,5 +1,6 @@
 //! Searching a repository: what is found by its words, by its meaning and over concepts, and what is not.
 
+mod away;
 mod filters;
 mod fuzz;
 mod pages;
