@@ -1,11 +1,17 @@
 //! What jobs have in common that ask a model about many parts of one thing.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use okt_ai::Unanswered;
+use okt_ai::{Asker, Billing, RepositoryBudget, SubjectBudget, Unanswered};
 use okt_extract::summaries::Attempt;
-use okt_model::{BudgetOf, Error, Waiting};
+use okt_extract::{Misfit, Question};
+use okt_model::{BudgetOf, ConceptId, Cost, Error, Operation, Result, Subject, SubjectKind, Waiting};
+use okt_providers::ai::Model;
+use okt_queue::JobContext;
+
+use crate::Tools;
 
 /// Runs of a job after which a part that a model did not answer for is given up.
 pub(crate) const RUNS: i32 = 4;
@@ -42,17 +48,49 @@ impl Patience {
     }
 }
 
-/// Counts the replies to one question, by what each of them cost: of the second one, whatever can be used is taken.
-#[derive(Debug, Default)]
-pub(crate) struct Replies(AtomicU32);
+/// Asks a model about a concept. Answers are kept under the question, so nobody pays twice.
+pub(crate) struct AboutConcept<'a> {
+    pub ctx: &'a JobContext,
+    pub tools: &'a Tools,
+    pub model: &'a Model,
+    pub budget: &'a Arc<RepositoryBudget>,
+    pub concept: ConceptId,
+}
 
-impl Replies {
-    pub(crate) fn count(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn attempt(&self) -> Attempt {
-        if self.0.load(Ordering::Relaxed) > 1 { Attempt::Last } else { Attempt::First }
+impl AboutConcept<'_> {
+    /// Of the answer to a complaint, and of a kept one, whatever can be used is taken.
+    pub(crate) async fn ask<T>(
+        &self,
+        operation: Operation,
+        question: &Question,
+        read: impl Fn(&str, Attempt) -> Result<T, Misfit>,
+    ) -> Result<T, Unanswered> {
+        let key = question.key(self.model.id());
+        let billing = Billing {
+            repository: self.ctx.repository(),
+            database: self.ctx.database().to_owned(),
+            subject: Some(Subject::new(SubjectKind::Concept, self.concept.uuid())),
+            job: Some(self.ctx.id()),
+        };
+        let answered = self.tools.ai().answered(&billing, &[key]).await?;
+        if let Some(Ok(value)) = answered.get(&key).map(|earlier| read(&earlier.answer, Attempt::Last)) {
+            return Ok(value);
+        }
+        // Each reply costs something, so the second one is the answer to a complaint.
+        let replies = AtomicU32::new(0);
+        let on_cost = |cost: Cost| {
+            replies.fetch_add(1, Ordering::Relaxed);
+            self.ctx.spent(cost);
+        };
+        let budget = Arc::clone(self.budget);
+        let asker = Asker::new(self.tools.ai(), billing, SubjectBudget::unlimited(), budget, &on_cost);
+        let read = |answer: &str| {
+            let again = replies.load(Ordering::Relaxed) > 1;
+            read(answer, if again { Attempt::Last } else { Attempt::First })
+        };
+        let value = asker.ask(self.model, operation, question, None, read).await?;
+        asker.stored().await?;
+        Ok(value)
     }
 }
 

@@ -74,7 +74,9 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> 
         }
     }
     let output = serde_json::json!({ "texts": units.len(), "changed": changed, "removed": removed });
-    if let Some((space, store)) = current(&tools).await?.filter(|_| !before.is_empty()) {
+    if !before.is_empty()
+        && let Some((space, store)) = current(&tools).await?
+    {
         let after = vectors(&ctx, no).await?;
         let gone: Vec<Uuid> = before.difference(&after).copied().collect();
         if !gone.is_empty() {

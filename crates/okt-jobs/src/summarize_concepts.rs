@@ -16,12 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
-use okt_ai::{Asker, Billing, RepositoryBudget, SubjectBudget, Unanswered, waiting_for_budget};
+use okt_ai::{RepositoryBudget, Unanswered, waiting_for_budget};
 use okt_extract::Promptset;
-use okt_extract::summaries::{Attempt, Known, Topic, Written, read_slice, slice_question};
+use okt_extract::summaries::{Known, Topic, Written, read_slice, slice_question};
 use okt_model::{
-    Concept, ContentHash, Cost, Error, Operation, Progress, Repository, RepositoryId, Result, Subject,
-    SubjectKind, SummarizeConcepts,
+    Concept, ContentHash, Error, Operation, Progress, Repository, RepositoryId, Result, SummarizeConcepts,
 };
 use okt_providers::ai::Model;
 use okt_queue::{Finished, JobCommit, JobContext, JobError};
@@ -32,7 +31,7 @@ use okt_store::{Connection, Databases, promptsets, repository_settings};
 
 use self::covering::{MOST_SLICES, cover, push_synthesis};
 use crate::Tools;
-use crate::asking::{Patience, RUNS, Replies, Stopped};
+use crate::asking::{AboutConcept, Patience, RUNS, Stopped};
 
 /// Concepts that are written about at once. The slices of one are written one after the other.
 const CONCURRENCY: usize = 4;
@@ -298,28 +297,10 @@ impl<'w> Writing<'w> {
         let max_tokens = self.tools.config().providers.summarization.max_tokens;
         let question = slice_question(&self.promptset, &topic, &facts, max_tokens);
         let key = question.key(self.model.id());
-        let billing = Billing {
-            repository: self.ctx.repository(),
-            database: self.ctx.database().to_owned(),
-            subject: Some(Subject::new(SubjectKind::Concept, concept.id.uuid())),
-            job: Some(self.ctx.id()),
-        };
-        let answered = self.tools.ai().answered(&billing, &[key]).await?;
-        let earlier =
-            answered.get(&key).map(|earlier| read_slice(&earlier.answer, &topic, &facts, Attempt::Last));
-        if let Some(Ok(written)) = earlier {
-            return Ok((written, key));
-        }
-        let replies = Replies::default();
-        let on_cost = |cost: Cost| {
-            replies.count();
-            self.ctx.spent(cost);
-        };
-        let budget = Arc::clone(&self.budget);
-        let asker = Asker::new(self.tools.ai(), billing, SubjectBudget::unlimited(), budget, &on_cost);
-        let read = |answer: &str| read_slice(answer, &topic, &facts, replies.attempt());
-        let written = asker.ask(&self.model, Operation::ConceptSummary, &question, None, read).await?;
-        asker.stored().await?;
+        let Self { ctx, tools, model, budget, .. } = self;
+        let about = AboutConcept { ctx, tools, model, budget, concept: concept.id };
+        let read = |answer: &str, attempt| read_slice(answer, &topic, &facts, attempt);
+        let written = about.ask(Operation::ConceptSummary, &question, read).await?;
         Ok((written, key))
     }
 

@@ -7,20 +7,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use okt_ai::{Asker, Billing, Gathered, RepositoryBudget, SubjectBudget, Unanswered, waiting_for_budget};
+use okt_ai::{Gathered, RepositoryBudget, Unanswered, waiting_for_budget};
 use okt_extract::summaries::{Attempt, only_citing, only_showing, read_picked, read_synthesis};
 use okt_extract::{Misfit, Promptset, Question};
-use okt_model::{
-    Concept, ContentHash, Cost, Error, Operation, Progress, RepositoryId, Result, Subject, SubjectKind,
-    SynthesizeConcept, Waiting,
-};
+use okt_model::{Concept, Error, Operation, Progress, RepositoryId, Result, SynthesizeConcept, Waiting};
 use okt_providers::ai::Model;
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::concept_syntheses::{self, NewSynthesis, Synthesis};
 use okt_store::{Tx, concept_summaries, concepts, promptsets, repository_settings, summary_states};
 
 use crate::Tools;
-use crate::asking::{RUNS, Replies, Stopped};
+use crate::asking::{AboutConcept, RUNS, Stopped};
 
 /// How long a job waits for the summaries that it reads.
 const UNFINISHED: Duration = Duration::from_secs(2);
@@ -194,7 +191,7 @@ impl Synthesizing<'_> {
         let material = parts.material(name, &contexts);
         let key = question.key(self.model.id());
         let read = |answer: &str, attempt| read_synthesis(answer, &material, attempt);
-        let written = self.ask(Operation::ConceptSynthesis, &question, key, read).await?;
+        let written = self.ask(Operation::ConceptSynthesis, &question, read).await?;
         let new = NewSynthesis {
             name: self.concept.canonical_name.clone(),
             model: self.model.id().to_owned(),
@@ -218,9 +215,8 @@ impl Synthesizing<'_> {
         candidates: usize,
         most: usize,
     ) -> Result<Vec<usize>, Unanswered> {
-        let key = question.key(self.model.id());
         let read = |answer: &str, _| read_picked(answer, candidates, most);
-        match self.ask(Operation::ImagePicking, question, key, read).await {
+        match self.ask(Operation::ImagePicking, question, read).await {
             // A text without images is better than none.
             Err(Unanswered::Unusable { .. }) => Ok(Vec::new()),
             ended => ended,
@@ -231,29 +227,11 @@ impl Synthesizing<'_> {
         &self,
         operation: Operation,
         question: &Question,
-        key: ContentHash,
         read: impl Fn(&str, Attempt) -> Result<T, Misfit>,
     ) -> Result<T, Unanswered> {
-        let billing = Billing {
-            repository: self.ctx.repository(),
-            database: self.ctx.database().to_owned(),
-            subject: Some(Subject::new(SubjectKind::Concept, self.concept.id.uuid())),
-            job: Some(self.ctx.id()),
-        };
-        let answered = self.tools.ai().answered(&billing, &[key]).await?;
-        if let Some(Ok(value)) = answered.get(&key).map(|earlier| read(&earlier.answer, Attempt::Last)) {
-            return Ok(value);
-        }
-        let replies = Replies::default();
-        let on_cost = |cost: Cost| {
-            replies.count();
-            self.ctx.spent(cost);
-        };
-        let budget = Arc::clone(&self.budget);
-        let asker = Asker::new(self.tools.ai(), billing, SubjectBudget::unlimited(), budget, &on_cost);
-        let read = |answer: &str| read(answer, replies.attempt());
-        let value = asker.ask(&self.model, operation, question, None, read).await?;
-        asker.stored().await?;
-        Ok(value)
+        let Self { ctx, tools, model, budget, .. } = self;
+        AboutConcept { ctx, tools, model, budget, concept: self.concept.id }
+            .ask(operation, question, read)
+            .await
     }
 }
