@@ -26,7 +26,7 @@ pub use facts::{
     MOST_FACTS_READ, SourcePlace, TimelinePlace, count_links, list_facts, list_shared_facts, list_sources,
     list_strongest_facts, list_timeline,
 };
-pub use filing::{Filed, file, find, find_single, list_taken};
+pub use filing::{Filed, Single, file, find, find_single, list_taken};
 pub(crate) use filing::{insert_words, rename_words};
 pub use linking::{NewLink, link, relink, unlink, unlink_found};
 pub use reading::{ConceptPlace, get, list, list_contexts, list_numbered};

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use okt_extract::concepts::twins::is_same_spelling;
 use okt_extract::concepts::{self, Found};
-use okt_model::{AliasBy, CATCH_ALL_CONTEXT, Error, MOST_CONTEXTS, NewConcept, UnmappedContexts, name_key};
+use okt_model::{
+    AliasBy, CATCH_ALL_CONTEXT, Error, FoundBy, MOST_CONTEXTS, NewConcept, UnmappedContexts, name_key,
+};
 use okt_queue::{JobContext, JobError};
 use okt_store::concept_aliases::{self, NewAlias};
-use okt_store::concepts::{NewLink, file, find_single, link, list_taken, unlink_found};
+use okt_store::concepts::{NewLink, Single, file, find_single, link, list_taken, unlink_found};
 use okt_store::contexts::{self, NewContext};
 use okt_store::{Tx, concept_readings};
 
@@ -125,8 +127,8 @@ struct Places<'w> {
     catch_all: &'w str,
     /// Labels that were added, as they are compared.
     added: BTreeSet<String>,
-    /// Names that one concept of the repository has, with its context, and whether a person gave it that name.
-    single: BTreeMap<String, (String, bool)>,
+    /// Names that one concept of the repository has.
+    single: BTreeMap<String, Single>,
 }
 
 impl<'w> Places<'w> {
@@ -199,9 +201,16 @@ impl<'w> Places<'w> {
         // Nobody says what it is, and there is one of this name: rather that one than two of the same thing. What a person calls
         // by a name is meant by it, whatever a machine takes it for.
         let known = self.single.get(&name_key(&found.name));
-        let known = known.filter(|(_, given)| *given || label == self.catch_all).map(|(context, _)| context);
+        let joins = |one: &&Single| one.given || label == self.catch_all && !is_name_beside_noun(found, one);
+        let known = known.filter(joins).map(|one| &one.context);
         let unmapped_label = found.unmapped().filter(|_| label == self.catch_all).map(str::to_owned);
         let context = known.map_or(label, String::as_str).to_owned();
         Some(NewConcept { name: found.name.clone(), context, description: None, unmapped_label })
     }
+}
+
+/// A proper name does not join the common noun that is spelled like it: Apple is no apple.
+fn is_name_beside_noun(found: &Found, known: &Single) -> bool {
+    let has_capital = |name: &str| name.chars().any(char::is_uppercase);
+    found.found_by == FoundBy::Name && has_capital(&found.name) && !has_capital(&known.canonical_name)
 }

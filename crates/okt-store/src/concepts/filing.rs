@@ -76,23 +76,34 @@ pub async fn find(
     Ok(found)
 }
 
+/// The one concept of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Single {
+    pub canonical_name: String,
+    /// The label of its context.
+    pub context: String,
+    /// A person gave it the name.
+    pub given: bool,
+}
+
 /// Of these names those that one concept of the repository has and no other, in whatever context, as its name or as an alias
-/// that a person gave it: by their keys, with the label of its context, and whether a person gave it that name.
+/// that a person gave it: by their keys.
 #[tracing::instrument(level = "debug", name = "db.concepts.find_single", skip_all)]
 pub async fn find_single(
     conn: &mut PgConnection,
     repository: RepositoryId,
     names: &[&str],
-) -> Result<BTreeMap<String, (String, bool)>> {
+) -> Result<BTreeMap<String, Single>> {
     let keys: Vec<String> = names.iter().map(|name| name_key(name)).collect();
     let rows = sqlx::query!(
-        r#"SELECT s.name_key AS "name_key!", x.label, s.given AS "given!"
-             FROM (SELECT n.name_key, min(n.context_no) AS context_no, bool_or(n.given) AS given
-                     FROM (SELECT c.name_key, c.no, c.context_no, false AS given
+        r#"SELECT s.name_key AS "name_key!", s.canonical_name AS "canonical_name!", x.label, s.given AS "given!"
+             FROM (SELECT n.name_key, min(n.canonical_name) AS canonical_name, min(n.context_no) AS context_no,
+                          bool_or(n.given) AS given
+                     FROM (SELECT c.name_key, c.no, c.canonical_name, c.context_no, false AS given
                              FROM okt_repository.concepts c
                             WHERE c.repository_id = $1 AND c.name_key = ANY ($2) AND c.merged_into IS NULL
                             UNION
-                           SELECT a.alias_key, c.no, c.context_no, true
+                           SELECT a.alias_key, c.no, c.canonical_name, c.context_no, true
                              FROM okt_repository.concept_aliases a
                              JOIN okt_repository.concepts c
                                ON c.repository_id = $1 AND c.no = a.concept_no AND c.merged_into IS NULL
@@ -103,7 +114,11 @@ pub async fn find_single(
         repository.uuid(),
         &keys,
     );
-    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.name_key, (row.label, row.given))).collect())
+    let single = rows.fetch_all(conn).await?.into_iter().map(|row| {
+        let single = Single { canonical_name: row.canonical_name, context: row.label, given: row.given };
+        (row.name_key, single)
+    });
+    Ok(single.collect())
 }
 
 /// Of these names in contexts those that are names of concepts there; not those that only lead on to one.

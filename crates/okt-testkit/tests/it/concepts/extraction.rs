@@ -211,6 +211,28 @@ async fn what_falls_into_the_catch_all_joins_the_one_concept_of_its_name() {
     assert_eq!(mentioned(&app, &app.facts(&second).await[0]).await, concept);
 }
 
+/// Apple is no apple, although nobody says what it is.
+#[tokio::test]
+async fn a_proper_name_does_not_join_the_common_noun_of_its_spelling() {
+    let mut app = TestApp::builder().concepts(CONCEPT_MODEL).start().await;
+    app.work().await;
+    for (file, text) in [
+        ("fruit.txt", "The orchards of Norway grow a late apple. The apple of Hardanger ripens in October."),
+        (
+            "phones.txt",
+            "In 2007 the phones of Apple were sold in Oslo. In 2011 Nokia paid Apple 600 million euros.",
+        ),
+    ] {
+        let id = app.add_text(file, text).await;
+        read_for_concepts(&app, &id).await;
+    }
+    let names = "SELECT canonical_name FROM okt_repository.concepts
+                  WHERE name_key = 'apple' AND merged_into IS NULL ORDER BY canonical_name COLLATE \"C\"";
+    let mut connection = app.service.database.connect().await;
+    let names: Vec<String> = sqlx::query_scalar(names).fetch_all(&mut connection).await.unwrap();
+    assert_eq!(names, ["Apple", "apple"]);
+}
+
 /// A source takes two spellings for one name. Where a person parted the two, each fact belongs to the one that it names.
 #[tokio::test]
 async fn two_spellings_that_a_person_parted_stay_two() {
