@@ -142,12 +142,12 @@ impl Fill {
         let Space { name, dimensions } = space(&mut self.owner).await?;
         let statement = format!(
             "CREATE TEMP TABLE centres AS
-             SELECT n, (SELECT array_agg(random() - 0.5 + 0 * n) FROM generate_series(1, {dimensions}))::vector AS at
+             SELECT n, (SELECT array_agg(random() - 0.5 + 0 * n * g) FROM generate_series(1, {dimensions}) AS g)::vector AS at
                FROM generate_series(0, 511) AS n;
              INSERT INTO okt_vectors.points (repository_id, space, id, embedding)
              SELECT f.repository_id, '{name}/{dimensions}', f.id,
-                    l2_normalize(c.at + (SELECT array_agg((random() - 0.5) * 0.8 + 0 * f.no)
-                                           FROM generate_series(1, {dimensions}))::vector)
+                    l2_normalize(c.at + (SELECT array_agg((random() - 0.5) * 0.8 + 0 * f.no * g)
+                                           FROM generate_series(1, {dimensions}) AS g)::vector)
                FROM okt_repository.facts f JOIN centres c ON c.n = f.no / {EACH} % 512
               WHERE f.repository_id = '{repository}';
              DROP TABLE centres"
