@@ -229,6 +229,8 @@ pub struct SourceFilter {
     pub kind: Option<String>,
     /// Only these, by their numbers.
     pub among: Option<Vec<i64>>,
+    /// Only those of this investigation. Whoever lists them puts these among the numbers.
+    pub investigation: Option<InvestigationId>,
     pub published_from: Option<NaiveDate>,
     pub published_to: Option<NaiveDate>,
 }

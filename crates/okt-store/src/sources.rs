@@ -122,11 +122,11 @@ pub async fn list_known(
 ) -> Result<Vec<(String, SourceId)>> {
     let hashes: Vec<Vec<u8>> = names.iter().filter_map(|name| hashed(Some(name))).collect();
     let rows = sqlx::query!(
-        r#"SELECT n.name AS "name!", s.id AS "id!"
+        r#"SELECT n.name AS "name!", coalesce(l.id, d.id) AS "id!"
              FROM unnest($2::text[], $3::bytea[]) AS n (name, hash)
-            CROSS JOIN LATERAL (SELECT o.id FROM okt_repository.sources o
-                                 WHERE o.repository_id = $1 AND (o.locator_hash = n.hash OR o.doi_hash = n.hash)
-                                 ORDER BY o.id LIMIT 1) AS s"#,
+             LEFT JOIN okt_repository.sources l ON l.repository_id = $1 AND l.locator_hash = n.hash
+             LEFT JOIN okt_repository.sources d ON d.repository_id = $1 AND d.doi_hash = n.hash
+            WHERE l.id IS NOT NULL OR d.id IS NOT NULL"#,
         repository.uuid(),
         names,
         &hashes,
