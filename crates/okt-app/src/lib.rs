@@ -94,7 +94,7 @@ pub use search::{
     DEGRADED, FacetValue, Facets, Ranks, SearchAfter, SearchHit, SearchPlace, SearchRequest, SearchResults,
 };
 pub use settings::{SeenBudget, SeenSettings, SettingsChange, UsedPromptset};
-pub use source_providers::{FoundSource, FoundSources, ProviderInfo};
+pub use source_providers::{FoundSource, FoundSources, ProviderInfo, SourceQuestion};
 pub use source_texts::{SeenSource, Sentence};
 pub use sources::{Accepted, SourceContents, SourceRequest, Upload};
 pub use summaries::{Changed, DefinitionDiff, SeenDefinition, SeenSlice, SeenSynthesis, SynthesisEstimate};
