@@ -7,7 +7,7 @@ use okt_auth::permissions::{
     InvestigationDelete, InvestigationRead, InvestigationUpdate as Update, InvestigationWrite,
 };
 use okt_http::{Json, Page, PageRequest, Path, Problem};
-use okt_model::{InvestigationId, SourceId};
+use okt_model::{Error, InvestigationId, SourceId};
 use okt_wire::facts::FactRow;
 use okt_wire::investigations::{
     Addition, InvestigationAddition, InvestigationConceptPage, InvestigationConceptView, InvestigationRow,
@@ -180,11 +180,9 @@ pub async fn facts(
     let after: Option<InvestigationFactPlace> = page.after()?;
     let id = path.investigation.into();
     let (found, left) = api.app.list_investigation_facts(&repository.0, id, after, page.rows()).await?;
-    if left.is_some() {
-        return page.page_until(found.into_iter().map(|(_, fact)| fact.into()).collect(), left);
-    }
-    let placed = page.page(found, |(place, _)| *place)?;
-    Ok(placed.map(|(_, fact)| fact.into()))
+    let limit = usize::try_from(page.limit()).map_err(Error::internal)?;
+    let next = left.or_else(|| found.get(limit).and(found.get(limit - 1)).map(|(place, _)| *place));
+    page.page_until(found.into_iter().take(limit).map(|(_, fact)| fact.into()).collect(), next)
 }
 
 /// The concepts that the facts of an investigation speak of.
