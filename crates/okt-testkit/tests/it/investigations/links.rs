@@ -85,7 +85,7 @@ async fn an_unknown_investigation_is_refused_before_anything_is_stored() {
     let candidates = json!({"candidates": [{"doi": "10.1000/182"}]});
     let missing = app.post(&format!("/investigations/{unknown}/sources"), &candidates).await;
     assert_eq!(missing.status, 404, "{missing:?}");
-    for table in ["okt_repository.sources", "okt_repository.outbox", "okt_system.user_uploads"] {
+    for table in ["okt_repository.sources", "okt_repository.outbox", "okt_system.uploads"] {
         assert_eq!(app.count(&format!("SELECT count(*) FROM {table}")).await, 0, "{table}");
     }
     let root = &app.service.api.app.config().providers.storage.root;
