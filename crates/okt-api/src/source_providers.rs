@@ -7,8 +7,8 @@ use okt_auth::permissions::{DecompositionRead, SourceProviderExecute, SourceProv
 use okt_http::{Json, Path, Problem};
 use okt_model::{EXTRACTIVE_MODEL, Locator};
 use okt_wire::source_providers::{
-    CandidateSearch, ChunkingProvider, Classified, Classify, DecompositionProviders, ModelProvider, Provider, Retrieval,
-    SourceHit, SourceHits, SourceProviders, SourceSearch,
+    CandidateSearch, ChunkingProvider, Classified, Classify, DecompositionProviders, ModelProvider, Provider,
+    Retrieval, SourceHit, SourceHits, SourceProviders, SourceSearch,
 };
 use okt_wire::sources::{NewSource, SourceAccepted};
 use okt_wire::vocabulary::schema;

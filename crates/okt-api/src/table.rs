@@ -3,8 +3,9 @@
 use okt_auth::Needed;
 use okt_auth::permissions::{
     AiUsageRead, AuditRead, ConceptRead, ConceptUpdate, DecompositionRead, FactRead, FactUpdate, GraphRead,
-    InvestigationDelete, InvestigationRead, InvestigationUpdate, InvestigationWrite, JobCancel, JobRead, MemberManage, MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete,
-    RepositoryManage, RepositoryRead, RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete,
+    InvestigationDelete, InvestigationRead, InvestigationUpdate, InvestigationWrite, JobCancel, JobRead,
+    MemberManage, MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete, RepositoryManage,
+    RepositoryRead, RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete,
     SourceProviderExecute, SourceProviderRead, SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
 };
 use okt_config::Metrics;
@@ -13,9 +14,9 @@ use okt_http::{Routes, route};
 
 use crate::{
     Api, admin, ai_usage, api_keys, audit, auth, concepts, contexts, curation, docs, facts, graph, health,
-    investigations, invitations, jobs, members, metrics, oauth, once, openapi, presets, promptsets, registry, repositories,
-    search, sessions, settings, setup, source_estimates, source_files, source_import, source_providers,
-    source_texts, sources, streams, summaries, users,
+    investigations, invitations, jobs, members, metrics, oauth, once, openapi, presets, promptsets, registry,
+    repositories, search, sessions, settings, setup, source_estimates, source_files, source_import,
+    source_providers, source_texts, sources, streams, summaries, users,
 };
 
 /// The guard for a handler that asks for `System<P>` or `Repository<P>`.

@@ -5,13 +5,11 @@ use okt_auth::permissions::{
 };
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
-    Error, Fact, Investigation, InvestigationConcept, InvestigationId, InvestigationProgress, Locator, Result,
-    Source, SourceFilter, SourceId, checked_name,
+    Error, Fact, Investigation, InvestigationConcept, InvestigationId, InvestigationProgress, Locator,
+    Result, Source, SourceFilter, SourceId, checked_name,
 };
 use okt_queue::ActiveJobs;
-use okt_store::investigations::{
-    self, InvestigationConceptPlace, InvestigationFactPlace, Linked,
-};
+use okt_store::investigations::{self, InvestigationConceptPlace, InvestigationFactPlace, Linked};
 use okt_store::{Connection, Tx, counters, fact_groups, sources};
 use uuid::Uuid;
 

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use okt_auth::permissions::{SourceDelete, SourceRead, SourceUpdate, SourceWrite};
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
-    Blob, CleanupFacts, Error, ImageId, InvestigationId, JobId, Locator, Money, ResourceType, Result, RetrieveSource, Source,
-    SourceDecomposition, SourceFile, SourceFilter, SourceId, SourceImage, SourceStatus, UnitKind,
-    checked_name, upload_url,
+    Blob, CleanupFacts, Error, ImageId, InvestigationId, JobId, Locator, Money, ResourceType, Result,
+    RetrieveSource, Source, SourceDecomposition, SourceFile, SourceFilter, SourceId, SourceImage,
+    SourceStatus, UnitKind, checked_name, upload_url,
 };
 use okt_queue::jobs::{self, TenantFilter};
 use okt_store::blobs::{Incoming, Reading};
@@ -337,7 +337,11 @@ impl App {
 }
 
 /// Refuses a name of an investigation that there is none of, before anything is stored.
-pub(crate) async fn known(tx: &mut Tx, scope: &RepoAccess, investigation: Option<InvestigationId>) -> Result<()> {
+pub(crate) async fn known(
+    tx: &mut Tx,
+    scope: &RepoAccess,
+    investigation: Option<InvestigationId>,
+) -> Result<()> {
     let Some(investigation) = investigation else { return Ok(()) };
     let found = investigations::find(tx, scope.repository(), investigation).await?;
     found.map(drop).ok_or_else(unknown)

@@ -54,7 +54,8 @@ pub use fact::{
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
     ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, CurationId, FactId, GrantId,
-    ImageId, InvestigationId, InvitationId, JobId, RepositoryId, SessionId, SourceId, SummaryId, TokenId, UserId,
+    ImageId, InvestigationId, InvitationId, JobId, RepositoryId, SessionId, SourceId, SummaryId, TokenId,
+    UserId,
 };
 pub use investigation::{
     Investigation, InvestigationConcept, InvestigationProgress, MOST_INVESTIGATION_SOURCES,

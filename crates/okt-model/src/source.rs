@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
 use crate::{
-    Blob, BlobHash, Cost, Extraction, ImageId, InvestigationId, JobId, Money, Payload, RepositoryId, SourceId,
-    Subject,
+    Blob, BlobHash, Cost, Extraction, ImageId, InvestigationId, JobId, Money, Payload, RepositoryId,
+    SourceId, Subject,
 };
 
 words! {

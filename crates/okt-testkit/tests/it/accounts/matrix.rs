@@ -112,7 +112,9 @@ fn body(line: &Line, about: &About) -> Option<Value> {
             json!({"query": "bees"})
         }
         ("POST", "/api/v1/repositories/{repoID}/investigations") => json!({"title": "Bees"}),
-        ("PUT", "/api/v1/repositories/{repoID}/investigations/{investigationID}") => json!({"title": "Wasps"}),
+        ("PUT", "/api/v1/repositories/{repoID}/investigations/{investigationID}") => {
+            json!({"title": "Wasps"})
+        }
         ("POST", "/api/v1/repositories/{repoID}/investigations/{investigationID}/sources") => {
             json!({"source_id": RepositoryId::mint()})
         }

@@ -126,7 +126,10 @@ async fn facts_are_listed_once_as_they_stand_and_concepts_are_counted_by_them() 
     left.sort();
     assert_eq!(left, ["Bees dance.", "Wasps make paper."]);
     let counted = concepts(&app, &id).await;
-    assert!(counted.contains(&("Insect".to_owned(), 2)), "at once, also before it is counted anew: {counted:?}");
+    assert!(
+        counted.contains(&("Insect".to_owned(), 2)),
+        "at once, also before it is counted anew: {counted:?}"
+    );
     fold(&app).await;
     assert_eq!(concepts(&app, &id).await, counted);
     reject(&app, "Ants farm fungi.", false).await;
@@ -192,9 +195,20 @@ async fn a_count_that_is_not_whole_says_so() {
     );
     app.sql(&many).await;
     let seen = investigation(&app, &id).await;
-    assert_eq!((&seen["fact_count"], &seen["fact_count_complete"]), (&json!(10_001), &json!(false)), "{seen:#}");
+    assert_eq!(
+        (&seen["fact_count"], &seen["fact_count_complete"]),
+        (&json!(10_001), &json!(false)),
+        "{seen:#}"
+    );
     assert_eq!(app.read(&format!("/investigations/{id}/concepts")).await["complete"], json!(false));
-    app.sql("DELETE FROM okt_repository.fact_sources WHERE fact_no = (SELECT max(no) FROM okt_repository.facts)").await;
+    app.sql(
+        "DELETE FROM okt_repository.fact_sources WHERE fact_no = (SELECT max(no) FROM okt_repository.facts)",
+    )
+    .await;
     let seen = investigation(&app, &id).await;
-    assert_eq!((&seen["fact_count"], &seen["fact_count_complete"]), (&json!(10_000), &json!(true)), "{seen:#}");
+    assert_eq!(
+        (&seen["fact_count"], &seen["fact_count_complete"]),
+        (&json!(10_000), &json!(true)),
+        "{seen:#}"
+    );
 }

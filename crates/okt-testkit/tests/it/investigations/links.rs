@@ -40,7 +40,8 @@ async fn a_source_is_added_by_its_id_with_its_address_and_as_a_file() {
     assert_eq!(investigation(&app, &bees).await["source_count"], 3);
 
     // What the repository has is added as well.
-    let again = app.post("/sources", &json!({"url": "https://example.org/bees", "investigation_id": wax})).await;
+    let again =
+        app.post("/sources", &json!({"url": "https://example.org/bees", "investigation_id": wax})).await;
     assert_eq!((again.status.as_u16(), &again.json()["existing"]), (200, &json!(true)), "{again:?}");
     let file = form(&[("investigation_id", &wax)], "copy.txt", "text/plain", text);
     let again = app.upload_form(file).await;
@@ -57,7 +58,8 @@ async fn a_source_is_added_by_its_id_with_its_address_and_as_a_file() {
     assert_eq!(column(&app, &format!("/sources?investigation_id={bees}"), 1, "id").await, newest_first);
     let oldest = format!("/sources?investigation_id={bees}&sort=oldest&status=pending");
     assert_eq!(column(&app, &oldest, 2, "id").await, [by_id, by_url, by_file]);
-    let found = column(&app, &format!("/sources?investigation_id={bees}&q=example.org%2Fbees"), 2, "id").await;
+    let found =
+        column(&app, &format!("/sources?investigation_id={bees}&q=example.org%2Fbees"), 2, "id").await;
     assert_eq!(found, newest_first[1..2]);
     let other = column(&app, &format!("/sources?investigation_id={wax}&q=10.1000%2F182"), 2, "id").await;
     assert_eq!(other.len(), 1);
@@ -80,7 +82,8 @@ async fn an_unknown_investigation_is_refused_before_anything_is_stored() {
         assert_eq!(refused.status, 422, "{refused:?}");
         assert_eq!(refused.json()["errors"][0]["field"], "investigation_id");
     }
-    let missing = app.post(&format!("/investigations/{unknown}/sources"), &json!({"source_id": unknown})).await;
+    let missing =
+        app.post(&format!("/investigations/{unknown}/sources"), &json!({"source_id": unknown})).await;
     assert_eq!(missing.status, 404, "{missing:?}");
     let candidates = json!({"candidates": [{"doi": "10.1000/182"}]});
     let missing = app.post(&format!("/investigations/{unknown}/sources"), &candidates).await;

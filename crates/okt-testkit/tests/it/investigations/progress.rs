@@ -55,7 +55,10 @@ async fn progress_and_cost_are_those_of_its_sources() {
     }
     let seen = ended(&app, &bees).await;
     let counts = &seen["progress"]["sources"];
-    assert_eq!((&counts["processed"], &counts["failed"], &counts["pending"]), (&json!(2), &json!(1), &json!(0)));
+    assert_eq!(
+        (&counts["processed"], &counts["failed"], &counts["pending"]),
+        (&json!(2), &json!(1), &json!(0))
+    );
     assert_eq!(seen["fact_count"], 2, "{seen:#}");
     let mut expected = 0.0;
     for id in [&one, &two] {

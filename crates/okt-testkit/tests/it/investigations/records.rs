@@ -115,7 +115,11 @@ async fn people_do_what_their_roles_allow() {
             assert_eq!(app.get_as(&who, rest).await.status, 200, "{role} {rest}");
         }
         let changed = if writes { 200 } else { 403 };
-        assert_eq!(app.send(&who, Method::PUT, &path, &json!({"topic": role})).await.status, changed, "{role}");
+        assert_eq!(
+            app.send(&who, Method::PUT, &path, &json!({"topic": role})).await.status,
+            changed,
+            "{role}"
+        );
         assert_eq!(app.send(&who, Method::POST, &sources, &link).await.status, changed, "{role}");
         let made = app.send(&who, Method::POST, "/investigations", &json!({"title": role})).await;
         assert_eq!(made.status, if writes { 201 } else { 403 }, "{role}");
@@ -183,10 +187,13 @@ async fn another_tenant_sees_and_changes_nothing() {
         send(&app.service, &stranger.token, Method::POST, &taken, &json!({"source_id": source})).await;
     assert_eq!(taken.status, 422, "{taken:?}");
     let named = json!({"doi": "10.1000/182", "investigation_id": id});
-    let named =
-        send(&app.service, &stranger.token, Method::POST, &format!("{theirs}/sources"), &named).await;
-    assert_eq!((named.status.as_u16(), &named.json()["errors"][0]["field"]), (422, &json!("investigation_id")));
-    let listed = app.service.get_as(&stranger.token, &format!("{theirs}/sources?investigation_id={id}")).await;
+    let named = send(&app.service, &stranger.token, Method::POST, &format!("{theirs}/sources"), &named).await;
+    assert_eq!(
+        (named.status.as_u16(), &named.json()["errors"][0]["field"]),
+        (422, &json!("investigation_id"))
+    );
+    let listed =
+        app.service.get_as(&stranger.token, &format!("{theirs}/sources?investigation_id={id}")).await;
     assert_eq!(listed.status, 422, "{listed:?}");
     let jobs = app.service.get_as(&stranger.token, &format!("{theirs}/jobs?investigation_id={id}")).await;
     assert_eq!(jobs.json()["data"], json!([]));

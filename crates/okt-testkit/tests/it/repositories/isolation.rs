@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use okt_model::{
-    AuditId, CurationId, FactId, ImageId, InvestigationId, JobId, MigrateContext, NewAuditEntry, Payload as _, RepositoryId,
-    SourceId,
+    AuditId, CurationId, FactId, ImageId, InvestigationId, JobId, MigrateContext, NewAuditEntry,
+    Payload as _, RepositoryId, SourceId,
 };
 use okt_pg::Result;
 use okt_store::contexts::NewContext;

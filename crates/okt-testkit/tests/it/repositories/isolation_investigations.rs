@@ -48,7 +48,8 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("investigations::link", |conn, repository, theirs| {
         Box::pin(async move {
-            let linked = investigations::link(conn, repository, theirs.investigation.0, theirs.source).await?;
+            let linked =
+                investigations::link(conn, repository, theirs.investigation.0, theirs.source).await?;
             Ok(matches!(linked, Linked::Added | Linked::Already))
         })
     }),
