@@ -23,13 +23,10 @@ SELECT c.id, c.no, c.canonical_name, x.label, n.fact_count AS "fact_count!"
          CROSS JOIN LATERAL (SELECT unnest(o.concepts) AS concept_no FROM okt_repository.relation_facts o
                               WHERE o.repository_id = $1 AND o.fact_no = k.no OFFSET 0) AS r
          GROUP BY r.concept_no
-        HAVING (count(*), r.concept_no) < ($4::bigint, $5::bigint)
-           -- Nor a concept that was merged or deleted a moment ago.
-           AND EXISTS (SELECT FROM okt_repository.concepts o
-                        WHERE o.repository_id = $1 AND o.no = r.concept_no AND o.merged_into IS NULL)
-         ORDER BY count(*) DESC, r.concept_no DESC
-         LIMIT $6) AS n
+        HAVING (count(*), r.concept_no) < ($4::bigint, $5::bigint)) AS n
+  -- Nor concepts that were merged or deleted a moment ago.
  CROSS JOIN LATERAL (SELECT * FROM okt_repository.concepts o
-                      WHERE o.repository_id = $1 AND o.no = n.concept_no OFFSET 0) AS c
+                      WHERE o.repository_id = $1 AND o.no = n.concept_no AND o.merged_into IS NULL OFFSET 0) AS c
   JOIN okt_repository.contexts x ON x.repository_id = $1 AND x.no = c.context_no
  ORDER BY n.fact_count DESC, c.no DESC
+ LIMIT $6
