@@ -68,7 +68,7 @@ async fn what_is_no_investigation_is_refused_with_its_field() {
         (Method::POST, String::new(), json!({"title": " "}), "title"),
         (Method::POST, String::new(), json!({"title": long}), "title"),
         (Method::POST, String::new(), json!({"title": "x", "topic": "x".repeat(4_001)}), "topic"),
-        (Method::POST, String::new(), json!({"title": "x", "topic": "\u{0}"}), "topic"),
+        (Method::POST, String::new(), json!({"title": "x", "topic": "\u{1}"}), "topic"),
         (Method::POST, String::new(), json!({"title": "x", "sources": []}), "sources"),
         (Method::PUT, format!("/{id}"), json!({"title": ""}), "title"),
         (Method::POST, format!("/{id}/sources"), json!({}), "source_id"),
