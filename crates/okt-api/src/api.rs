@@ -10,7 +10,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use okt_app::{App, Origin};
 use okt_auth::{Caller, Credential, Refused};
 use okt_http::{Code, Edge, Gate, Guard, Limit, Principal, Problem, WellFormed};
-use okt_model::{Domain, Error, Permission, RepositoryId};
+use okt_model::{Domain, Error, Permission, RepositoryId, UserId};
 use okt_store::Databases;
 
 use crate::extract::{Issuer, bearer, origin, principal};
@@ -37,6 +37,8 @@ pub struct Shared {
     pub(crate) sign_in: SignInLimits,
     pub(crate) oauth: OAuthLimits,
     denials: Limit<Arc<str>>,
+    /// Of a person in all repositories together: services are asked at the operator's expense.
+    pub(crate) source_searches: Limit<UserId>,
     /// Filled once the table is complete, because the table is what they describe.
     pub(crate) documents: OnceLock<Documents>,
 }
@@ -55,6 +57,7 @@ impl Api {
         let (sign_in, oauth) = (SignInLimits::new(app.config()), OAuthLimits::new(app.config()));
         let (pools, documents) = (pools.to_vec(), OnceLock::new());
         let denials = Limit::per_minute(DENIALS_PER_MINUTE);
+        let source_searches = Limit::per_hour(app.config().rate_limits.source_search_per_hour);
         Self(Arc::new(Shared {
             app,
             edge,
@@ -64,6 +67,7 @@ impl Api {
             sign_in,
             oauth,
             denials,
+            source_searches,
             documents,
         }))
     }
@@ -77,6 +81,7 @@ impl Api {
             self.sign_in.forget_idle();
             self.oauth.forget_idle();
             self.denials.forget_idle();
+            self.source_searches.forget_idle();
             for databases in &self.pools {
                 databases.close_idle().await;
             }

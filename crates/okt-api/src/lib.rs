@@ -18,6 +18,7 @@ mod facts;
 mod graph;
 mod health;
 mod idempotency;
+mod investigations;
 mod invitations;
 mod jobs;
 mod members;

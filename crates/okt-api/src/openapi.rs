@@ -40,6 +40,8 @@ pub(crate) struct Documents {
         (name = "Sources", description = "What knowledge rests on: pages, papers and files, on their way from an address to \
             facts."),
         (name = "Facts", description = "What the sources say, each traceable to the sentences that it rests on."),
+        (name = "Investigations", description = "Sources that belong to one question, what they say, how far they are and what they \
+            cost."),
         (name = "Search", description = "Finding facts, concepts, sources and passages by words and by meaning."),
         (name = "Concepts", description = "What the facts speak of, and the graph that concepts make by sharing facts."),
         (name = "Curation", description = "What people decide about concepts and facts. Every step is recorded, can be undone, and \

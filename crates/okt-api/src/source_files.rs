@@ -12,10 +12,10 @@ use okt_app::{Upload as NewUpload, is_reference_list};
 use okt_auth::RepoScope;
 use okt_auth::permissions::{SourceRead, SourceWrite};
 use okt_http::{Code, Json, Path, Problem, Upload};
-use okt_model::{Blob, Error, SourceFile, SourceId};
+use okt_model::{Blob, Error, InvestigationId, SourceFile, SourceId};
 use okt_store::blobs::Incoming;
 use okt_wire::source_import::ImportedList;
-use okt_wire::sources::{SourceAccepted, refuse_investigation};
+use okt_wire::sources::SourceAccepted;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -47,7 +47,7 @@ pub struct SourceUpload {
     /// A title that replaces the one in the file.
     #[schema(example = "On bees")]
     title: Option<String>,
-    /// Not supported yet; any value is rejected with 422.
+    /// The investigation that the source is for; also for all sources of a list of references.
     investigation_id: Option<Uuid>,
     /// The most that processing the source may cost, in US dollars.
     max_cost_usd: Option<f64>,
@@ -84,8 +84,8 @@ pub async fn upload(
             let accepted = api.app.add_upload(&repository.0, file).await?;
             Ok(answer(repository.0.repository(), accepted))
         }
-        Ok(Brought::References(list)) => {
-            let imported = list.import(&api, &repository).await?;
+        Ok(Brought::References(list, investigation)) => {
+            let imported = list.import(&api, &repository, investigation).await?;
             Ok((StatusCode::MULTI_STATUS, Json(imported)).into_response())
         }
         Err(refused) => {
@@ -99,12 +99,12 @@ pub async fn upload(
 enum Brought {
     File(NewUpload),
     /// Nothing of it is kept as a file.
-    References(List),
+    References(List, Option<InvestigationId>),
 }
 
 async fn read_form(mut form: Upload, source: SourceId, incoming: Incoming) -> Result<Brought, Problem> {
     let (mut title, mut max_cost_usd, mut incoming) = (None, None, Some(incoming));
-    let (mut file, mut list) = (None, None);
+    let (mut file, mut list, mut investigation) = (None, None, None);
     while let Some(mut part) = form.next().await? {
         match &*part.name {
             "file" => {
@@ -130,7 +130,10 @@ async fn read_form(mut form: Upload, source: SourceId, incoming: Incoming) -> Re
                 file = Some((incoming.finish().await?, part.file_name.take(), part.content_type.take()));
             }
             "title" => title = Some(part.text().await?).filter(|title| !title.trim().is_empty()),
-            "investigation_id" => refuse_investigation(true)?,
+            "investigation_id" => {
+                let id: Result<InvestigationId, _> = part.text().await?.trim().parse();
+                investigation = Some(id.map_err(|_| Error::invalid("investigation_id", "must be an id"))?);
+            }
             "max_cost_usd" => {
                 let usd = part.text().await?.trim().parse();
                 max_cost_usd = Some(usd.map_err(|_| Error::invalid("max_cost_usd", "must be a number"))?);
@@ -144,10 +147,10 @@ async fn read_form(mut form: Upload, source: SourceId, incoming: Incoming) -> Re
             let why = "is for one source, and the file is a list of references; send the list without it";
             return Err(Error::invalid(field, why).into());
         }
-        return Ok(Brought::References(list));
+        return Ok(Brought::References(list, investigation));
     }
     let (blob, file_name, content_type) = file.ok_or_else(|| Error::invalid("file", "must be given"))?;
-    Ok(Brought::File(NewUpload { source, blob, file_name, content_type, title, max_cost_usd }))
+    Ok(Brought::File(NewUpload { source, blob, file_name, content_type, title, max_cost_usd, investigation }))
 }
 
 /// The original of a source, as it was fetched or uploaded.

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use okt_auth::permissions::SourceWrite;
 use okt_http::{Code, Json, Part, Problem, Upload};
-use okt_model::Error;
+use okt_model::{Error, InvestigationId};
 use okt_wire::source_import::ImportedList;
 use utoipa::ToSchema;
 
@@ -42,7 +42,7 @@ pub async fn import(
         list = Some(List::read(part, Vec::new()).await?);
     }
     let list = list.ok_or_else(|| Error::invalid("file", "must be given"))?;
-    Ok(Json(list.import(&api, &repository).await?))
+    Ok(Json(list.import(&api, &repository, None).await?))
 }
 
 /// A list as it came.
@@ -71,9 +71,11 @@ impl List {
         self,
         api: &Api,
         repository: &Repository<SourceWrite>,
+        investigation: Option<InvestigationId>,
     ) -> Result<ImportedList, Problem> {
         let Self { text, file_name, content_type } = self;
-        let imported = api.app.import_references(&repository.0, text, file_name, content_type).await?;
+        let imported =
+            api.app.import_references(&repository.0, text, file_name, content_type, investigation).await?;
         Ok(imported.into())
     }
 }

@@ -1,23 +1,21 @@
-//! Finding and fetching sources, whatever the repository: what is set up here, and a way to try it.
+//! Finding and fetching sources: what is set up here, a way to try it, and candidates for a repository.
 
 use axum::extract::State;
 use axum::response::Response;
-use okt_app::ProviderInfo;
-use okt_auth::permissions::{DecompositionRead, SourceProviderExecute, SourceProviderRead};
+use okt_app::{FoundSources, ProviderInfo};
+use okt_auth::permissions::{DecompositionRead, SourceProviderExecute, SourceProviderRead, SourceWrite};
 use okt_http::{Json, Path, Problem};
-use okt_model::{EXTRACTIVE_MODEL, Error, Locator};
+use okt_model::{EXTRACTIVE_MODEL, Locator};
 use okt_wire::source_providers::{
-    ChunkingProvider, Classified, Classify, DecompositionProviders, ModelProvider, Provider, Retrieval,
-    SourceHit, SourceHits, SourceProviders, SourceSearch,
+    CandidateSearch, ChunkingProvider, Classified, Classify, DecompositionProviders, ModelProvider, Provider,
+    Retrieval, SourceHit, SourceHits, SourceProviders, SourceSearch,
 };
 use okt_wire::sources::{NewSource, SourceAccepted};
 use okt_wire::vocabulary::schema;
 
 use crate::Api;
-use crate::extract::System;
+use crate::extract::{Repository, System};
 use crate::sources::answer;
-
-const MOST_HITS: usize = 50;
 
 /// Classify a text: a web address, a DOI, or the number of a paper. Nothing is fetched.
 #[utoipa::path(post, path = "/api/v1/sources/classify", tag = "Sources",
@@ -90,22 +88,38 @@ pub async fn search(
     Path(provider): Path<String>,
     Json(body): Json<SourceSearch>,
 ) -> Result<Json<SourceHits>, Problem> {
-    let query = body.query.trim();
-    if query.is_empty() || query.chars().count() > 400 {
-        return Err(Error::invalid("query", "must be 1 to 400 characters").into());
-    }
-    let limit = body.limit.unwrap_or(10);
-    if !(1..=MOST_HITS).contains(&limit) {
-        return Err(Error::invalid("limit", "must be a whole number from 1 to 50").into());
-    }
+    let question = body.parsed()?;
     let repository = match body.repository_id {
         Some(id) => Some(api.app.let_in(&scope.0, id.into()).await?),
         None => None,
     };
-    let (cursor, repository) = (body.cursor.as_deref(), repository.as_ref());
-    let found = api.app.search_sources(&scope.0, &provider, query, limit, cursor, repository).await?;
+    let found = api.app.search_sources(&scope.0, &provider, &question, repository.as_ref()).await?;
+    Ok(Json(shown(found)))
+}
+
+/// Look for sources to add, with a search provider that is switched on in the repository.
+///
+/// Each result says whether the repository has it. Results are added by `POST …/investigations/{investigationID}/sources`, or
+/// one by one by `POST …/sources`.
+#[utoipa::path(post, path = "/api/v1/repositories/{repoID}/sources/search", tag = "Sources",
+    operation_id = "searchCandidates", request_body = CandidateSearch,
+    responses((status = 200, body = SourceHits, description = "What was found"),
+              (status = 409, description = "conflict"),
+              (status = 503, description = "not_configured, unavailable, overloaded")))]
+pub async fn search_in(
+    State(api): State<Api>,
+    repository: Repository<SourceWrite>,
+    Json(body): Json<CandidateSearch>,
+) -> Result<Json<SourceHits>, Problem> {
+    let (provider, question) = body.parsed()?;
+    let limited = api.source_searches.check(&repository.0.caller().user());
+    limited.map_err(|problem| problem.saying("you search for sources too often"))?;
+    Ok(Json(shown(api.app.search_candidates(&repository.0, provider, &question).await?)))
+}
+
+fn shown(found: FoundSources) -> SourceHits {
     let data = found.found.into_iter().map(SourceHit::from).collect();
-    Ok(Json(SourceHits { data, next_cursor: found.next_cursor }))
+    SourceHits { data, next_cursor: found.next_cursor }
 }
 
 /// Add a source to a repository; the same as `POST /api/v1/repositories/{repoID}/sources`.

@@ -3,8 +3,9 @@
 use okt_auth::Needed;
 use okt_auth::permissions::{
     AiUsageRead, AuditRead, ConceptRead, ConceptUpdate, DecompositionRead, FactRead, FactUpdate, GraphRead,
-    JobCancel, JobRead, MemberManage, MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete,
-    RepositoryManage, RepositoryRead, RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete,
+    InvestigationDelete, InvestigationRead, InvestigationUpdate, InvestigationWrite, JobCancel, JobRead,
+    MemberManage, MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete, RepositoryManage,
+    RepositoryRead, RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete,
     SourceProviderExecute, SourceProviderRead, SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
 };
 use okt_config::Metrics;
@@ -13,9 +14,9 @@ use okt_http::{Routes, route};
 
 use crate::{
     Api, admin, ai_usage, api_keys, audit, auth, concepts, contexts, curation, docs, facts, graph, health,
-    invitations, jobs, members, metrics, oauth, once, openapi, presets, promptsets, registry, repositories,
-    search, sessions, settings, setup, source_estimates, source_files, source_import, source_providers,
-    source_texts, sources, streams, summaries, users,
+    investigations, invitations, jobs, members, metrics, oauth, once, openapi, presets, promptsets, registry,
+    repositories, search, sessions, settings, setup, source_estimates, source_files, source_import,
+    source_providers, source_texts, sources, streams, summaries, users,
 };
 
 /// The guard for a handler that asks for `System<P>` or `Repository<P>`.
@@ -114,6 +115,7 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at_upload(needs::<SourceWrite>(), route!(source_files::upload))
         .at_upload(needs::<SourceWrite>(), route!(source_import::import))
         .at(needs::<SourceWrite>(), route!(source_estimates::estimate))
+        .at(needs::<SourceWrite>(), route!(source_providers::search_in))
         .at(needs::<SourceRead>(), route!(sources::show))
         .at(needs::<SourceDelete>(), route!(sources::delete))
         .at(needs::<SourceUpdate>(), once(&api.app, route!(sources::process)))
@@ -124,6 +126,16 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at_download(needs::<SourceRead>(), route!(source_files::body))
         .at_download(needs::<SourceRead>(), route!(source_texts::text))
         .at_download(needs::<SourceRead>(), route!(source_texts::markdown))
+        .at(needs::<InvestigationRead>(), route!(investigations::list))
+        .at(needs::<InvestigationWrite>(), once(&api.app, route!(investigations::create)))
+        .at(needs::<InvestigationRead>(), route!(investigations::show))
+        .at(needs::<InvestigationUpdate>(), route!(investigations::update))
+        .at(needs::<InvestigationDelete>(), route!(investigations::delete))
+        .at(needs::<InvestigationRead>(), route!(investigations::sources))
+        .at(needs::<InvestigationUpdate>(), once(&api.app, route!(investigations::add)))
+        .at(needs::<InvestigationUpdate>(), route!(investigations::remove))
+        .at(needs::<InvestigationRead>(), route!(investigations::facts))
+        .at(needs::<InvestigationRead>(), route!(investigations::concepts))
         .at(needs::<FactRead>(), route!(facts::list))
         .at(needs::<FactRead>(), route!(facts::show))
         .at(needs::<FactUpdate>(), route!(facts::set_status))

@@ -5,9 +5,13 @@ use std::collections::BTreeMap;
 use okt_auth::permissions::{JobCancel, JobRead};
 use okt_auth::{Caller, RepoAccess, RepoScope, SystemScope};
 use okt_config::JOB_KINDS;
-use okt_model::{Error, Job, JobFilter, JobId, JobState, RepositoryId, Result, Waiting};
+use okt_model::{
+    Error, InvestigationId, Job, JobFilter, JobId, JobState, RepositoryId, Result, SubjectKind, Waiting,
+};
 use okt_queue::Backlog;
 use okt_queue::jobs::{self, TenantFilter};
+use okt_store::investigations;
+use uuid::Uuid;
 
 use crate::audit::{Actor, record_in};
 use crate::{App, Origin};
@@ -93,7 +97,29 @@ impl App {
         before: Option<JobId>,
         limit: i64,
     ) -> Result<Vec<Job>> {
+        let investigation = filter.subject.and_then(|subject| subject.id_of(SubjectKind::Investigation));
+        if let (JobScope::Repository(scope), Some(id)) = (scope, investigation) {
+            return self.list_investigation_jobs(scope, id.into(), filter, before, limit).await;
+        }
         Ok(jobs::list(self.databases(), scope.tenant_filter(), filter, before, limit).await?)
+    }
+
+    /// Those about the investigation itself and those about its sources.
+    async fn list_investigation_jobs(
+        &self,
+        scope: &RepoAccess,
+        id: InvestigationId,
+        filter: &JobFilter,
+        before: Option<JobId>,
+        limit: i64,
+    ) -> Result<Vec<Job>> {
+        let repository = scope.repository();
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        let sources = investigations::list_sources(&mut tx, repository, id).await?;
+        tx.commit().await?;
+        let sources = sources.into_iter().map(|(_, source)| source.uuid());
+        let subjects: Vec<Uuid> = std::iter::once(id.uuid()).chain(sources).collect();
+        Ok(okt_queue::list_about(self.databases(), repository, &subjects, filter, before, limit).await?)
     }
 
     pub async fn find_job(&self, scope: &JobScope, id: JobId) -> Result<Job> {

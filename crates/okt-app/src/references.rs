@@ -2,12 +2,13 @@
 
 use okt_auth::permissions::SourceWrite;
 use okt_auth::{RepoAccess, RepoScope};
-use okt_model::{Error, JobId, Locator, Result, SourceId};
+use okt_model::{Error, InvestigationId, JobId, Locator, Result, SourceId};
 use okt_parse::references::{self, BadEntry, Reference};
 use okt_store::sources::NewSource;
 
 use crate::App;
-use crate::sources::accept;
+use crate::investigations::link;
+use crate::sources::{accept, known};
 
 /// Written in one transaction; whoever adds to the same repository meanwhile waits for it.
 const BATCH: usize = 50;
@@ -35,6 +36,7 @@ impl App {
         text: String,
         file_name: Option<String>,
         content_type: Option<String>,
+        investigation: Option<InvestigationId>,
     ) -> Result<Vec<Imported>> {
         let read = tokio::task::spawn_blocking(move || {
             let format = references::detect(&text, file_name.as_deref(), content_type.as_deref());
@@ -47,7 +49,7 @@ impl App {
         let mut entries = entries.into_iter().peekable();
         while entries.peek().is_some() {
             let batch: Vec<_> = entries.by_ref().take(BATCH).collect();
-            imported.extend(self.import_batch(scope, batch).await?);
+            imported.extend(self.import_batch(scope, batch, investigation).await?);
         }
         Ok(imported)
     }
@@ -56,9 +58,11 @@ impl App {
         &self,
         scope: &RepoAccess,
         entries: Vec<Result<Reference, BadEntry>>,
+        investigation: Option<InvestigationId>,
     ) -> Result<Vec<Imported>> {
         let mut imported = Vec::with_capacity(entries.len());
         let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
+        known(&mut tx, scope, investigation).await?;
         for entry in entries {
             let (label, outcome) = match entry {
                 Err(bad) => (bad.label.clone(), ImportOutcome::Invalid(bad.to_string())),
@@ -69,7 +73,11 @@ impl App {
                     }
                     Some(new) => {
                         let most = self.config().limits.sources_per_repository;
-                        let outcome = match accept(&mut tx, scope, &new, most).await {
+                        let accepted = accept(&mut tx, scope, &new, most).await;
+                        if let Ok((source, ..)) = accepted {
+                            link(&mut tx, scope, investigation, source).await?;
+                        }
+                        let outcome = match accepted {
                             Ok((source, job, true)) => ImportOutcome::Existing(source, job),
                             Ok((source, job, false)) => ImportOutcome::Added(source, job),
                             // Nothing was written, and others of the list may be there already.

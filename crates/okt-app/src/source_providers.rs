@@ -1,13 +1,14 @@
 //! Looking for sources, and with what they are found and fetched.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use chrono::NaiveDate;
-use okt_auth::permissions::{SourceProviderExecute, SourceProviderRead, SourceRead};
+use okt_auth::permissions::{SourceProviderExecute, SourceProviderRead, SourceRead, SourceWrite};
 use okt_auth::{Needed, Refused, RepoAccess, RepoScope, SystemScope};
 use okt_config::{ResolutionProvider, SearchProvider};
-use okt_model::{Domain, Error, Locator, RepositoryId, Result};
-use okt_store::sources;
+use okt_model::{Domain, Error, Locator, RepositoryId, Result, SourceId};
+use okt_providers::search::{Hit, Search};
+use okt_store::{repository_settings, sources};
 
 use crate::App;
 
@@ -31,8 +32,16 @@ pub struct FoundSource {
     pub snippet: String,
     pub doi: Option<String>,
     pub published_at: Option<NaiveDate>,
-    /// Whether the repository that was asked about has it.
+    /// Whether the repository that was asked about has it, and which source it is.
     pub already_exists: Option<bool>,
+    pub source: Option<SourceId>,
+}
+
+/// What is looked for.
+pub struct SourceQuestion<'a> {
+    pub query: &'a str,
+    pub limit: usize,
+    pub cursor: Option<&'a str>,
 }
 
 impl App {
@@ -68,37 +77,76 @@ impl App {
         &self,
         _: &SystemScope<SourceProviderExecute>,
         provider: &str,
-        query: &str,
-        limit: usize,
-        cursor: Option<&str>,
+        question: &SourceQuestion<'_>,
         repository: Option<&RepoScope<SourceRead>>,
     ) -> Result<FoundSources> {
         let provider = SearchProvider::ALL.into_iter().find(|known| known.as_str() == provider);
         let provider = provider.ok_or(Error::NotFound("search provider"))?;
-        let Some((_, search)) = &self.0.web else {
-            return Err(Error::NotConfigured(
-                "no search service can be reached: no root CA certificates are installed",
-            ));
+        self.look_for(provider, question, repository.map(|scope| &**scope)).await
+    }
+
+    /// Looks for sources that could be added to a repository, with a provider that is switched on there: the one that is named,
+    /// or the first that is configured.
+    pub async fn search_candidates(
+        &self,
+        scope: &RepoScope<SourceWrite>,
+        provider: Option<SearchProvider>,
+        question: &SourceQuestion<'_>,
+    ) -> Result<FoundSources> {
+        let mut conn = self.databases().acquire_system().await?;
+        let settings = repository_settings::find(&mut conn, scope.repository()).await?;
+        drop(conn);
+        let settings = settings.ok_or(Error::NotFound("repository"))?;
+        let is_on = |provider: SearchProvider| settings.search.iter().any(|on| on == provider.as_str());
+        let provider = match provider {
+            Some(provider) if is_on(provider) => provider,
+            Some(_) => {
+                return Err(Error::Conflict(
+                    "the search provider is switched off in this repository; its settings switch it on",
+                ));
+            }
+            None => {
+                let search = self.search_services()?;
+                let mut usable = SearchProvider::ALL.into_iter().filter(|known| search.is_configured(*known));
+                usable.find(|known| is_on(*known)).ok_or(Error::NotConfigured(
+                    "no search provider is both configured and switched on in this repository",
+                ))?
+            }
         };
-        let page = search.search(provider, query, limit, cursor).await?;
-        let names: Vec<Option<Locator>> = page
-            .hits
-            .iter()
-            .map(|hit| Locator::parse(hit.doi.as_deref().unwrap_or(hit.url.as_str())).ok())
-            .collect();
+        self.look_for(provider, question, Some(scope)).await
+    }
+
+    fn search_services(&self) -> Result<&Search> {
+        let search = self.0.web.as_ref().map(|(_, search)| search);
+        search.ok_or(Error::NotConfigured(
+            "no search service can be reached: no root CA certificates are installed",
+        ))
+    }
+
+    async fn look_for(
+        &self,
+        provider: SearchProvider,
+        question: &SourceQuestion<'_>,
+        repository: Option<&RepoAccess>,
+    ) -> Result<FoundSources> {
+        let page =
+            self.search_services()?.search(provider, question.query, question.limit, question.cursor).await?;
+        let names: Vec<Vec<String>> = page.hits.iter().map(names).collect();
         let known = match repository {
             Some(scope) => Some(self.known(scope, names.iter().flatten()).await?),
             None => None,
         };
-        let found = page.hits.into_iter().zip(names).map(|(hit, name)| FoundSource {
-            title: hit.title,
-            url: hit.url.into(),
-            snippet: hit.snippet,
-            doi: hit.doi,
-            published_at: hit.published_at,
-            already_exists: known
-                .as_ref()
-                .map(|known| name.is_some_and(|name| known.contains(&name.normalized))),
+        let found = page.hits.into_iter().zip(names).map(|(hit, names)| {
+            let known = known.as_ref().map(|known| names.iter().find_map(|name| known.get(name)));
+            FoundSource {
+                title: hit.title,
+                url: hit.url.into(),
+                snippet: hit.snippet,
+                doi: hit.doi,
+                published_at: hit.published_at,
+                already_exists: known.map(|source| source.is_some()),
+                source: known.flatten().copied(),
+            }
         });
         Ok(FoundSources { found: found.collect(), next_cursor: page.next_cursor })
     }
@@ -106,9 +154,9 @@ impl App {
     async fn known(
         &self,
         scope: &RepoAccess,
-        names: impl Iterator<Item = &Locator>,
-    ) -> Result<HashSet<String>> {
-        let names: Vec<String> = names.map(|name| name.normalized.clone()).collect();
+        names: impl Iterator<Item = &String>,
+    ) -> Result<HashMap<String, SourceId>> {
+        let names: Vec<String> = names.cloned().collect();
         let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
         let known = sources::list_known(&mut tx, scope.repository(), &names).await?;
         tx.commit().await?;
@@ -130,4 +178,10 @@ impl App {
             Err(Refused::Forbidden) => Err(Error::Forbidden("the permission is missing in this repository")),
         }
     }
+}
+
+/// The names that a source of it could have, as they are compared.
+fn names(hit: &Hit) -> Vec<String> {
+    let texts = hit.doi.as_deref().into_iter().chain([hit.url.as_str()]);
+    texts.filter_map(|text| Locator::parse(text).ok()).map(|name| name.normalized).collect()
 }

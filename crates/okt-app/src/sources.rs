@@ -1,18 +1,21 @@
 //! Sources: adding, seeing, bringing on and removing them.
 
+use std::collections::HashSet;
+
 use okt_auth::permissions::{SourceDelete, SourceRead, SourceUpdate, SourceWrite};
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
-    Blob, CleanupFacts, Error, ImageId, JobId, Locator, Money, ResourceType, Result, RetrieveSource, Source,
-    SourceDecomposition, SourceFile, SourceFilter, SourceId, SourceImage, SourceStatus, UnitKind,
-    checked_name, upload_url,
+    Blob, CleanupFacts, Error, ImageId, InvestigationId, JobId, Locator, Money, ResourceType, Result,
+    RetrieveSource, Source, SourceDecomposition, SourceFile, SourceFilter, SourceId, SourceImage,
+    SourceStatus, UnitKind, checked_name, upload_url,
 };
 use okt_queue::jobs::{self, TenantFilter};
 use okt_store::blobs::{Incoming, Reading};
 use okt_store::outbox::{self, When};
 use okt_store::sources::{self, NewSource};
-use okt_store::{Tx, counters, facts, source_images, source_texts, user_usage};
+use okt_store::{Tx, counters, facts, investigations, source_images, source_texts, user_usage};
 
+use crate::investigations::{link, unknown};
 use crate::{App, Origin};
 
 const TITLE_LIMIT: usize = 1_000;
@@ -27,6 +30,8 @@ const VECTORS_LEFT_MS: i64 = 10 * 60 * 1_000;
 pub struct SourceRequest {
     pub locator: Locator,
     pub max_cost_usd: Option<f64>,
+    /// The investigation that it is for.
+    pub investigation: Option<InvestigationId>,
 }
 
 /// A source that was added, or was there already.
@@ -37,6 +42,8 @@ pub struct Accepted {
     /// `None` for what somebody brought along themselves.
     pub resource_type: Option<ResourceType>,
     pub existing: bool,
+    /// Whether the investigation that was named, if any, did not have it before.
+    pub linked: bool,
 }
 
 /// A file that somebody brought along, once it is here.
@@ -47,6 +54,8 @@ pub struct Upload {
     pub content_type: Option<String>,
     pub title: Option<String>,
     pub max_cost_usd: Option<f64>,
+    /// The investigation that it is for.
+    pub investigation: Option<InvestigationId>,
 }
 
 /// What goes with a source.
@@ -73,9 +82,11 @@ impl App {
             ..NewSource::new(SourceId::mint(), JobId::mint(), locator.url.clone())
         };
         let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
+        known(&mut tx, scope, request.investigation).await?;
         let (source, job, existing) = accept(&mut tx, scope, &new, self.most_sources()).await?;
+        let linked = link(&mut tx, scope, request.investigation, source).await?;
         tx.commit().await?;
-        Ok(Accepted { source, job, resource_type: Some(locator.resource_type), existing })
+        Ok(Accepted { source, job, resource_type: Some(locator.resource_type), existing, linked })
     }
 
     /// Begins to take a file. Once it is here, [`Self::add_upload`] makes it a source.
@@ -115,6 +126,11 @@ impl App {
     /// The bytes count for whoever brings them, from before they are a source until after they were one. Of two who would pass
     /// the limit together, one waits for the other and is refused.
     async fn count_upload(&self, scope: &RepoAccess, upload: &Upload) -> Result<()> {
+        if upload.investigation.is_some() {
+            let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+            known(&mut tx, scope, upload.investigation).await?;
+            tx.commit().await?;
+        }
         let (user, size) = (scope.caller().user(), upload.blob.size);
         let mut tx = self.databases().begin_system().await?;
         let before = user_usage::lock(&mut tx, user).await?.bytes;
@@ -144,6 +160,7 @@ impl App {
     }
 
     async fn insert_upload(&self, scope: &RepoAccess, upload: Upload) -> Result<(Tx, Accepted)> {
+        let investigation = upload.investigation;
         let title =
             upload.title.as_deref().map(|title| checked_name("title", title, 1, TITLE_LIMIT)).transpose()?;
         let new = NewSource {
@@ -156,7 +173,8 @@ impl App {
         };
         let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
         let (source, job, existing) = accept(&mut tx, scope, &new, self.most_sources()).await?;
-        Ok((tx, Accepted { source, job, resource_type: None, existing }))
+        let linked = link(&mut tx, scope, investigation, source).await?;
+        Ok((tx, Accepted { source, job, resource_type: None, existing, linked }))
     }
 
     pub async fn list_sources(
@@ -173,11 +191,20 @@ impl App {
             filter.among = Some(self.having(scope, UnitKind::Source, q, None).await?.numbers);
         }
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        known(&mut tx, scope, filter.investigation).await?;
         if let (Some(q), Some(among)) = (q, &mut filter.among) {
             let name = Locator::parse(q).ok().map(|locator| locator.normalized);
             // No text of a row has such a character, and none may be asked for.
             let part = q.replace('\0', "");
             among.extend(sources::list_named(&mut tx, repository, name.as_deref(), &part, LOOKED_AT).await?);
+        }
+        if let Some(investigation) = filter.investigation {
+            let theirs = investigations::list_sources(&mut tx, repository, investigation).await?;
+            let theirs: HashSet<i64> = theirs.into_iter().map(|(no, _)| no).collect();
+            filter.among = Some(match filter.among {
+                Some(among) => among.into_iter().filter(|no| theirs.contains(no)).collect(),
+                None => theirs.into_iter().collect(),
+            });
         }
         let found = sources::list(&mut tx, repository, &filter, oldest_first, after, limit).await?;
         tx.commit().await?;
@@ -307,6 +334,17 @@ impl App {
         self.forget_upload(scope, id).await;
         Ok(())
     }
+}
+
+/// Refuses a name of an investigation that there is none of, before anything is stored.
+pub(crate) async fn known(
+    tx: &mut Tx,
+    scope: &RepoAccess,
+    investigation: Option<InvestigationId>,
+) -> Result<()> {
+    let Some(investigation) = investigation else { return Ok(()) };
+    let found = investigations::find(tx, scope.repository(), investigation).await?;
+    found.map(drop).ok_or_else(unknown)
 }
 
 /// The source, its job, and whether both were there before. `most` is how many the repository may have; 0 is no limit.

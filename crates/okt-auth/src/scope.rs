@@ -109,6 +109,16 @@ impl RepoAccess {
     pub fn database(&self) -> &str {
         &self.located.database
     }
+
+    /// For what needs another permission as well: the same caller in the same repository, if they hold `P` there.
+    pub fn also<P: Needed>(&self) -> Result<RepoScope<P>> {
+        match self.caller.let_in(Domain::Repository(self.located.id), P::PERMISSION) {
+            Ok(proof) => proof.into_repository(self.located.clone()),
+            Err(Refused::Invisible | Refused::Forbidden) => {
+                Err(Error::Forbidden("another permission is missing in this repository"))
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -183,6 +193,20 @@ pub(crate) mod tests {
             assert!((asked.in_repository)(there.clone(), located()).is_err(), "{}", asked.permission);
             assert!((asked.in_system)(there).is_err(), "{}", asked.permission);
             assert!((asked.in_repository)(everywhere, here.clone()).is_err(), "{}", asked.permission);
+        }
+    }
+
+    #[test]
+    fn another_permission_is_given_only_to_those_who_hold_it() {
+        use crate::permissions::{InvestigationUpdate, SourceRead, SourceWrite};
+
+        let here = located();
+        for (role, held) in [(Role::Curator, false), (Role::Editor, true)] {
+            let caller = Caller::with_role(Domain::Repository(here.id), role);
+            let proof = caller.let_in(Domain::Repository(here.id), InvestigationUpdate::PERMISSION);
+            let scope = proof.ok().unwrap().into_repository::<InvestigationUpdate>(here.clone()).unwrap();
+            assert_eq!(scope.also::<SourceWrite>().is_ok(), held, "{role:?}");
+            assert_eq!(scope.also::<SourceRead>().unwrap().repository(), here.id);
         }
     }
 

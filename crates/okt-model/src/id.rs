@@ -69,6 +69,8 @@ ids! {
     GrantId,
     /// An image of a source.
     ImageId,
+    /// An investigation.
+    InvestigationId,
     /// An invitation to a repository; its number, not its secret.
     InvitationId,
     /// A background job.

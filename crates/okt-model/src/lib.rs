@@ -13,6 +13,7 @@ mod error;
 mod fact;
 mod hash;
 mod id;
+mod investigation;
 mod job;
 mod locator;
 mod money;
@@ -53,7 +54,11 @@ pub use fact::{
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
     ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, CurationId, FactId, GrantId,
-    ImageId, InvitationId, JobId, RepositoryId, SessionId, SourceId, SummaryId, TokenId, UserId,
+    ImageId, InvestigationId, InvitationId, JobId, RepositoryId, SessionId, SourceId, SummaryId, TokenId,
+    UserId,
+};
+pub use investigation::{
+    Investigation, InvestigationConcept, InvestigationProgress, MOST_INVESTIGATION_SOURCES,
 };
 pub use job::{Cost, Failure, Job, JobFilter, JobState, NewJob, Payload, Progress, Waiting};
 pub use locator::{Locator, ResourceType};

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
 use crate::{
-    Blob, BlobHash, Cost, Extraction, ImageId, JobId, Money, Payload, RepositoryId, SourceId, Subject,
+    Blob, BlobHash, Cost, Extraction, ImageId, InvestigationId, JobId, Money, Payload, RepositoryId,
+    SourceId, Subject,
 };
 
 words! {
@@ -229,6 +230,8 @@ pub struct SourceFilter {
     pub kind: Option<String>,
     /// Only these, by their numbers.
     pub among: Option<Vec<i64>>,
+    /// Only those of this investigation. Whoever lists them puts these among the numbers.
+    pub investigation: Option<InvestigationId>,
     pub published_from: Option<NaiveDate>,
     pub published_to: Option<NaiveDate>,
 }

@@ -33,6 +33,7 @@ pub mod fact_vectors;
 pub mod facts;
 pub mod host_providers;
 pub mod idempotency;
+pub mod investigations;
 pub mod invitations;
 mod migrations;
 pub mod model_answers;

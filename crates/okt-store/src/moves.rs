@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 36] = [
+pub const TABLES: [Table; 38] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
@@ -42,6 +42,8 @@ pub const TABLES: [Table; 36] = [
     knowledge("summary_facts", "concept_no, fact_no"),
     knowledge("concept_syntheses", "name_key, version"),
     knowledge("sources", "id"),
+    knowledge("investigations", "id"),
+    knowledge("investigation_sources", "investigation_no, source_no"),
     knowledge("source_texts", "source_id"),
     knowledge("source_images", "source_id, id"),
     knowledge("facts", "id"),

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::outbox::{self, When};
 use crate::words::word;
-use crate::{facts, model_answers};
+use crate::{facts, investigations, model_answers};
 use okt_pg::{Result, planned_anew};
 
 pub use progress::{Fetched, hand_over, mark, mark_failed, mark_fetched, note_attempts};
@@ -113,24 +113,25 @@ pub async fn find_same(
     Ok(row.map(|row| (row.id.into(), row.job_id.into())))
 }
 
-/// Which of these names, as they are compared, the repository has a source for.
+/// Which of these names, as they are compared, the repository has a source for, and which one.
 #[tracing::instrument(level = "debug", name = "db.sources.list_known", skip_all)]
 pub async fn list_known(
     conn: &mut PgConnection,
     repository: RepositoryId,
     names: &[String],
-) -> Result<Vec<String>> {
+) -> Result<Vec<(String, SourceId)>> {
     let hashes: Vec<Vec<u8>> = names.iter().filter_map(|name| hashed(Some(name))).collect();
-    Ok(sqlx::query_scalar!(
-        r#"SELECT n.name AS "name!" FROM unnest($2::text[], $3::bytea[]) AS n (name, hash)
-            WHERE EXISTS (SELECT FROM okt_repository.sources s
-                           WHERE s.repository_id = $1 AND (s.locator_hash = n.hash OR s.doi_hash = n.hash))"#,
+    let rows = sqlx::query!(
+        r#"SELECT n.name AS "name!", coalesce(l.id, d.id) AS "id!"
+             FROM unnest($2::text[], $3::bytea[]) AS n (name, hash)
+             LEFT JOIN okt_repository.sources l ON l.repository_id = $1 AND l.locator_hash = n.hash
+             LEFT JOIN okt_repository.sources d ON d.repository_id = $1 AND d.doi_hash = n.hash
+            WHERE l.id IS NOT NULL OR d.id IS NOT NULL"#,
         repository.uuid(),
         names,
         &hashes,
-    )
-    .fetch_all(conn)
-    .await?)
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.name, row.id.into())).collect())
 }
 
 /// Those of these that there are.
@@ -275,6 +276,7 @@ pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, id: Sourc
         // Lists of a large source are long: rewritten later. What is gone is not shown meanwhile.
         let payload = IndexSource { source: id, gone: Some(no) };
         outbox::push(conn, repository, JobId::mint(), &payload, When::default()).await?;
+        investigations::forget_source(conn, repository, no).await?;
     }
     let done = sqlx::query!(
         "WITH images AS (DELETE FROM okt_repository.source_images WHERE repository_id = $1 AND source_id = $2),

@@ -14,6 +14,7 @@ pub mod contexts;
 pub mod curation;
 pub mod facts;
 pub mod graph;
+pub mod investigations;
 pub mod invitations;
 pub mod jobs;
 pub mod members;

@@ -1,12 +1,17 @@
 //! Finding and fetching sources, whatever the repository: what is set up here, and a way to try it.
 
 use chrono::NaiveDate;
-use okt_app::FoundSource;
+use okt_app::{FoundSource, SourceQuestion};
+use okt_config::SearchProvider;
+use okt_model::{Error, Result};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::vocabulary::schema;
+use crate::vocabulary::{read_if_given, schema};
+
+const MOST_HITS: usize = 50;
+const LONGEST_QUERY: usize = 400;
 
 /// A provider that finds, fetches or decomposes sources.
 #[derive(Serialize, ToSchema)]
@@ -73,6 +78,22 @@ pub struct SourceSearch {
     pub repository_id: Option<Uuid>,
 }
 
+/// A search for sources that could be added to a repository.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CandidateSearch {
+    #[schema(example = "honey bee navigation", min_length = 1, max_length = 400)]
+    pub query: String,
+    /// `web` or `academic`; left out, the first of them that is configured and switched on in the repository.
+    #[schema(value_type = Option<schema::SearchProvider>)]
+    pub provider: Option<String>,
+    /// How many results to return, 1 to 50; 10 by default.
+    #[schema(minimum = 1, maximum = 50)]
+    pub limit: Option<usize>,
+    /// `next_cursor` of the previous response.
+    pub cursor: Option<String>,
+}
+
 /// A page of search results.
 #[derive(Serialize, ToSchema)]
 pub struct SourceHits {
@@ -96,9 +117,12 @@ pub struct SourceHit {
     pub doi: Option<String>,
     #[schema(required)]
     pub published_at: Option<NaiveDate>,
-    /// Null when no repository was named.
+    /// Whether the repository has it; null when no repository was named.
     #[schema(required)]
     pub already_exists: Option<bool>,
+    /// The source that it is, if the repository has it.
+    #[schema(required)]
+    pub source_id: Option<Uuid>,
 }
 
 /// A source to be added.
@@ -138,6 +162,30 @@ pub struct Classified {
     pub doi: Option<String>,
 }
 
+impl SourceSearch {
+    pub fn parsed(&self) -> Result<SourceQuestion<'_>> {
+        question(&self.query, self.limit, self.cursor.as_deref())
+    }
+}
+
+impl CandidateSearch {
+    pub fn parsed(&self) -> Result<(Option<SearchProvider>, SourceQuestion<'_>)> {
+        let provider = read_if_given("provider", self.provider.as_deref())?;
+        Ok((provider, question(&self.query, self.limit, self.cursor.as_deref())?))
+    }
+}
+
+fn question<'a>(query: &'a str, limit: Option<usize>, cursor: Option<&'a str>) -> Result<SourceQuestion<'a>> {
+    let (query, limit) = (query.trim(), limit.unwrap_or(10));
+    if query.is_empty() || query.chars().count() > LONGEST_QUERY {
+        return Err(Error::invalid("query", "must be 1 to 400 characters"));
+    }
+    if !(1..=MOST_HITS).contains(&limit) {
+        return Err(Error::invalid("limit", "must be a whole number from 1 to 50"));
+    }
+    Ok(SourceQuestion { query, limit, cursor })
+}
+
 impl From<FoundSource> for SourceHit {
     fn from(found: FoundSource) -> Self {
         Self {
@@ -147,6 +195,7 @@ impl From<FoundSource> for SourceHit {
             doi: found.doi,
             published_at: found.published_at,
             already_exists: found.already_exists,
+            source_id: found.source.map(okt_model::SourceId::uuid),
         }
     }
 }

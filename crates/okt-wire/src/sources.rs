@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 use okt_app::{Resting, Sentence, SourceKind, SourceRequest};
-use okt_model::{Error, Locator, SourceFilter, TextParts};
+use okt_model::{Error, InvestigationId, Locator, Result, SourceFilter, TextParts};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -18,7 +18,7 @@ pub struct NewSource {
     pub url: Option<String>,
     /// A DOI, instead of `url`.
     pub doi: Option<String>,
-    /// Not supported yet; any value is rejected with 422.
+    /// The investigation that the source is for.
     pub investigation_id: Option<Uuid>,
     /// The most that processing the source may cost, in US dollars.
     #[schema(minimum = 0.0)]
@@ -50,7 +50,7 @@ pub struct SourceQuery {
     /// Words of the title, the author or the text, all of them, or the whole address or DOI. Words are found in their inflected
     /// forms, and the last one may be the beginning of one. Of sources that have no text (yet): a part of the title or address.
     pub q: Option<String>,
-    /// Not supported yet; any value is rejected with 422.
+    /// Only those of this investigation.
     pub investigation_id: Option<Uuid>,
     /// A date such as `2026-03-01`.
     pub published_from: Option<NaiveDate>,
@@ -126,26 +126,23 @@ pub struct ReferenceQuery {
     pub cited: Option<bool>,
 }
 
-/// There are none yet, so no id can be right.
-pub fn refuse_investigation(given: bool) -> Result<(), Error> {
-    if given {
-        return Err(Error::invalid("investigation_id", "no investigation has this id"));
+impl NewSource {
+    pub fn parsed(&self) -> Result<SourceRequest> {
+        let locator = locator(self.url.as_deref(), self.doi.as_deref())?;
+        let investigation = self.investigation_id.map(InvestigationId::from);
+        Ok(SourceRequest { locator, max_cost_usd: self.max_cost_usd, investigation })
     }
-    Ok(())
 }
 
-impl NewSource {
-    pub fn parsed(&self) -> Result<SourceRequest, Error> {
-        refuse_investigation(self.investigation_id.is_some())?;
-        let locator = match (&self.url, &self.doi) {
-            (Some(url), None) => Locator::parse(url).map_err(|error| about("url", error)),
-            (None, Some(doi)) => Locator::parse(doi)
-                .ok()
-                .filter(|found| found.doi.is_some())
-                .ok_or_else(|| Error::invalid("doi", "is no DOI; it looks like 10.1000/182")),
-            _ => Err(Error::invalid("url", "give either url or doi")),
-        }?;
-        Ok(SourceRequest { locator, max_cost_usd: self.max_cost_usd })
+/// What an address or a DOI names; one of both has to be given.
+pub(crate) fn locator(url: Option<&str>, doi: Option<&str>) -> Result<Locator> {
+    match (url, doi) {
+        (Some(url), None) => Locator::parse(url).map_err(|error| about("url", error)),
+        (None, Some(doi)) => Locator::parse(doi)
+            .ok()
+            .filter(|found| found.doi.is_some())
+            .ok_or_else(|| Error::invalid("doi", "is no DOI; it looks like 10.1000/182")),
+        _ => Err(Error::invalid("url", "give either url or doi")),
     }
 }
 
@@ -163,7 +160,7 @@ fn about(field: &'static str, error: Error) -> Error {
 }
 
 impl SourceParts {
-    pub fn parsed(&self) -> Result<TextParts, Error> {
+    pub fn parsed(&self) -> Result<TextParts> {
         let Some(include) = &self.include else { return Ok(TextParts::ALL) };
         let mut parts = TextParts::NONE;
         for part in include.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -181,8 +178,7 @@ impl SourceParts {
 
 impl SourceQuery {
     /// The filter, what is looked for, and whether the oldest come first.
-    pub fn parsed(self) -> Result<(SourceFilter, Option<String>, bool), Error> {
-        refuse_investigation(self.investigation_id.is_some())?;
+    pub fn parsed(self) -> Result<(SourceFilter, Option<String>, bool)> {
         let oldest = read_if_given("sort", self.sort.as_deref())? == Some(SourceSort::Oldest);
         let kind: Option<SourceKind> = read_if_given("kind", self.kind.as_deref())?;
         if self.q.as_ref().is_some_and(|q| q.chars().count() > 200) {
@@ -192,6 +188,7 @@ impl SourceQuery {
             status: read_if_given("status", self.status.as_deref())?,
             kind: kind.map(|kind| kind.as_str().to_owned()),
             among: None,
+            investigation: self.investigation_id.map(Into::into),
             published_from: self.published_from,
             published_to: self.published_to,
         };

@@ -122,6 +122,14 @@ readable!(
     okt_model::UsageGroup,
 );
 
+impl Word for SearchProvider {
+    const WORDS: &'static [Self] = &Self::ALL;
+
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
 impl Word for SourceKind {
     const WORDS: &'static [Self] = Self::READ;
 

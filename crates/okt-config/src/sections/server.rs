@@ -116,4 +116,7 @@ pub struct RateLimits {
     pub oauth_register_per_hour: u32,
     /// Token requests per minute, OAuth client and client address; 0 for no limit.
     pub oauth_token_per_minute: u32,
+    /// Searches for new sources per hour and user, in all repositories together; 0 for no limit. Those of the whole
+    /// installation (`source_provider:execute`) are not counted.
+    pub source_search_per_hour: u32,
 }

@@ -9,6 +9,7 @@ mod curation;
 mod dedup;
 mod facts;
 mod http;
+mod investigations;
 mod jobs;
 mod load;
 mod oauth;

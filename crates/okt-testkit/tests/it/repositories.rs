@@ -10,6 +10,7 @@ mod isolation;
 mod isolation_concepts;
 mod isolation_curation;
 mod isolation_facts;
+mod isolation_investigations;
 mod isolation_passages;
 mod isolation_search;
 mod isolation_sources;

@@ -1,6 +1,6 @@
 //! Sources: from an address or a file to text with sentences, and the files that are kept of them.
 
-mod blobs;
+pub(crate) mod blobs;
 mod disk;
 mod files;
 mod hostile;

@@ -80,6 +80,8 @@ fn body(line: &Line, about: &About) -> Option<Value> {
             | "/api/v1/oauth/register/{clientID}"
             | "/api/v1/repositories/{repoID}"
             | "/api/v1/repositories/{repoID}/sources/{sourceID}"
+            | "/api/v1/repositories/{repoID}/investigations/{investigationID}"
+            | "/api/v1/repositories/{repoID}/investigations/{investigationID}/sources/{sourceID}"
             | "/api/v1/repositories/{repoID}/invitations/{invitationID}"
             | "/api/v1/repositories/{repoID}/settings/contexts/{context}"
             | "/api/v1/repositories/{repoID}/facts/{factID}/concepts/{conceptID}",
@@ -106,7 +108,16 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         ("POST", "/api/v1/users/me/api-keys") => json!({"name": "a key", "permissions": ["source:read"]}),
         ("PUT" | "DELETE", "/api/v1/admin/users/roles") => role,
         ("PUT", "/api/v1/admin/users/{userID}/status") => json!({"status": "active"}),
-        ("POST", "/api/v1/sources/{provider}/search") => json!({"query": "bees"}),
+        ("POST", "/api/v1/sources/{provider}/search" | "/api/v1/repositories/{repoID}/sources/search") => {
+            json!({"query": "bees"})
+        }
+        ("POST", "/api/v1/repositories/{repoID}/investigations") => json!({"title": "Bees"}),
+        ("PUT", "/api/v1/repositories/{repoID}/investigations/{investigationID}") => {
+            json!({"title": "Wasps"})
+        }
+        ("POST", "/api/v1/repositories/{repoID}/investigations/{investigationID}/sources") => {
+            json!({"source_id": RepositoryId::mint()})
+        }
         ("POST", "/api/v1/sources/retrieve") => {
             json!({"doi": "10.1000/182", "repository_id": about.repository})
         }
@@ -195,6 +206,7 @@ fn path(line: &Line, about: &About) -> String {
         "{conceptID}",
         "{otherID}",
         "{curationID}",
+        "{investigationID}",
         "{hash}",
         "{invitationID}",
     ]

@@ -19,7 +19,9 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::repositories::two_databases::{REPOSITORIES, TwoDatabases, id_of, path};
-use crate::repositories::{isolation_facts, isolation_search, isolation_sources, isolation_summaries};
+use crate::repositories::{
+    isolation_facts, isolation_investigations, isolation_search, isolation_sources, isolation_summaries,
+};
 
 /// Rows of a repository in every table of its home.
 pub fn rows(id: Uuid) -> String {
@@ -41,6 +43,7 @@ pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
     let concepts = concept_vectors::list(&mut tx, id.into(), 0, 2).await.unwrap();
     let facts = (fact_id, fact, fact + 1_000_000);
     isolation_summaries::plant(&mut tx, id.into(), (concepts[0], concepts[1]), facts, job).await;
+    isolation_investigations::plant(&mut tx, id.into(), source).await;
     let payload = CleanupRepository { repository: id.into() };
     // Of a kind that nobody here runs for a repository.
     outbox::push(&mut tx, id.into(), JobId::mint(), &payload, When { priority: 0, delay_ms: 3_600_000 })

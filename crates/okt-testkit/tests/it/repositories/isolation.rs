@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use okt_model::{
-    AuditId, CurationId, FactId, ImageId, JobId, MigrateContext, NewAuditEntry, Payload as _, RepositoryId,
-    SourceId,
+    AuditId, CurationId, FactId, ImageId, InvestigationId, JobId, MigrateContext, NewAuditEntry,
+    Payload as _, RepositoryId, SourceId,
 };
 use okt_pg::Result;
 use okt_store::contexts::NewContext;
@@ -22,8 +22,8 @@ use uuid::Uuid;
 
 use crate::repositories::two_databases::TwoDatabases;
 use crate::repositories::{
-    isolation_concepts, isolation_curation, isolation_facts, isolation_passages, isolation_search,
-    isolation_sources, isolation_summaries,
+    isolation_concepts, isolation_curation, isolation_facts, isolation_investigations, isolation_passages,
+    isolation_search, isolation_sources, isolation_summaries,
 };
 
 /// What the other tenant has, by the names under which one could ask for it.
@@ -42,6 +42,8 @@ pub(crate) struct Theirs {
     pub source_no: i64,
     pub passage: Uuid,
     pub image: ImageId,
+    /// An investigation with the source, and its number.
+    pub investigation: (InvestigationId, i64),
     /// Two of their contexts.
     pub context: i64,
     pub target: i64,
@@ -221,6 +223,7 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
         .chain(isolation_passages::CALLS)
         .chain(isolation_search::CALLS)
         .chain(isolation_summaries::CALLS)
+        .chain(isolation_investigations::CALLS)
 }
 
 async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs) {
@@ -244,6 +247,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     let (source_no, passage) = isolation_passages::plant(&mut tx, one, source).await;
     let step = isolation_curation::plant(&mut tx, one, concepts).await;
     isolation_summaries::plant_for(&mut tx, one, concepts, (fact, fact_no), job).await;
+    let investigation = isolation_investigations::plant(&mut tx, one, source).await;
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();
@@ -264,6 +268,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
             source_no,
             passage,
             image,
+            investigation,
             context: held.no,
             target: target.no,
         },
@@ -352,6 +357,7 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
         .chain(isolation_sources::WRITES)
         .chain(isolation_facts::WRITES)
         .chain(isolation_summaries::WRITES)
+        .chain(isolation_investigations::WRITES)
         .collect::<BTreeSet<_>>();
     let calls = all().map(|(name, _)| *name);
     let silent: BTreeSet<_> = calls.filter(|name| !seen.contains(name)).collect();

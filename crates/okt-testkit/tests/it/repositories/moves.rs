@@ -57,6 +57,8 @@ async fn all_routes(fixture: &TwoDatabases, id: Uuid) -> Vec<(String, u16)> {
         // Nothing is fetched: the address leads inside.
         ("POST", "sources", json!({"url": "http://127.0.0.1:1/a"})),
         ("GET", "sources", json!(null)),
+        ("POST", "investigations", json!({"title": "Bees"})),
+        ("GET", "investigations", json!(null)),
         ("GET", "jobs", json!(null)),
         ("GET", "jobs/stats", json!(null)),
         ("POST", "settings/contribute-all", json!(null)),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use okt_model::{
-    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactStatus, JobId, NewConceptMerge, NewFact,
-    RepositoryId, SourceId, UnitKind, UserId,
+    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactStatus, InvestigationId, JobId,
+    NewConceptMerge, NewFact, RepositoryId, SourceId, UnitKind, UserId,
 };
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concept_relations::{self, Folded};
@@ -17,7 +17,7 @@ use okt_store::search_units::{self, NewUnit};
 use okt_store::write_fence::{self, Closed};
 use okt_store::{
     Connection, Databases, Purpose, concept_merges, concept_readings, concept_twins, concept_vectors,
-    curation, moves, sources, summary_states,
+    curation, investigations, moves, sources, summary_states,
 };
 use okt_testkit::concepts::{file_concept, link_facts};
 use okt_testkit::db::TestDatabase;
@@ -26,7 +26,7 @@ use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 40] = [
+const REFERENCES: [(&str, &str, &str, &str); 42] = [
     ("concept_aliases", "concept_no", "concepts", "no"),
     ("concept_merges", "concept_no", "concepts", "no"),
     ("concept_merges", "into_no", "concepts", "no"),
@@ -54,6 +54,8 @@ const REFERENCES: [(&str, &str, &str, &str); 40] = [
     ("facts", "merged_into", "facts", "no"),
     ("former_names", "concept_no", "concepts", "no"),
     ("former_names", "context_no", "contexts", "no"),
+    ("investigation_sources", "investigation_no", "investigations", "no"),
+    ("investigation_sources", "source_no", "sources", "no"),
     ("model_answers", "subject_id", "sources", "id"),
     ("parted_concepts", "concept_no", "concepts", "no"),
     ("parted_concepts", "other_no", "concepts", "no"),
@@ -188,6 +190,7 @@ async fn nothing_refers_to_what_was_deleted() {
         "concept_relations",
         "search_units",
         "search_lists",
+        "investigation_sources",
         "summary_facts",
     ] {
         assert_eq!(count(&mut watcher, table, &left).await, 0, "{table}");
@@ -289,6 +292,13 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
     concept_readings::plan(&mut tx, repository, made[0], 1, &batch).await.unwrap();
     concept_readings::finish(&mut tx, repository, made[0], 1, &[number("f2")]).await.unwrap();
     cover(&mut tx, repository, &[number("f1"), number("f3")]).await;
+    for title in ["One", "Another"] {
+        let id = InvestigationId::mint();
+        investigations::insert(&mut tx, repository, id, title, None).await.unwrap();
+        for source in &made {
+            investigations::link(&mut tx, repository, id, *source).await.unwrap();
+        }
+    }
     tx.commit().await.unwrap();
     curate(databases, repository, &fact("f1").text).await;
     // A context that is about to be merged.
