@@ -15,6 +15,7 @@ mod hash;
 mod id;
 mod job;
 mod locator;
+mod mark;
 mod money;
 mod oauth;
 mod permission;
@@ -57,6 +58,7 @@ pub use id::{
 };
 pub use job::{Cost, Failure, Job, JobFilter, JobState, NewJob, Payload, Progress, Waiting};
 pub use locator::{Locator, ResourceType};
+pub use mark::{MarkKind, MarkOrigin, MarkedSources, SourceMark};
 pub use money::{BudgetOf, Money, SpendingLimits};
 pub use oauth::{OAuthClient, OAuthGrant, Scope, UnknownScope};
 pub use permission::{Action, Object, Permission, PermissionSet};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
 use crate::{
-    Blob, BlobHash, Cost, Extraction, ImageId, JobId, Money, Payload, RepositoryId, SourceId, Subject,
+    Blob, BlobHash, Cost, Extraction, ImageId, JobId, Money, Payload, RepositoryId, SourceId, SourceMark, Subject,
 };
 
 words! {
@@ -118,6 +118,8 @@ pub struct Source {
     pub waiting_budget: Option<String>,
     /// What came of looking for facts.
     pub extraction: Option<Extraction>,
+    /// Where its reader asked.
+    pub mark: Option<SourceMark>,
     /// The job that brings it on, or did so last.
     pub job: JobId,
     pub created_at: DateTime<Utc>,

@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 36] = [
+pub const TABLES: [Table; 37] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
@@ -44,6 +44,7 @@ pub const TABLES: [Table; 36] = [
     knowledge("sources", "id"),
     knowledge("source_texts", "source_id"),
     knowledge("source_images", "source_id, id"),
+    knowledge("source_marks", "source_no"),
     knowledge("facts", "id"),
     knowledge("fact_sources", "source_no, fact_no"),
     knowledge("fact_merges", "no"),
