@@ -11,12 +11,12 @@ use okt_queue::jobs::{self, TenantFilter};
 use okt_store::blobs::{Incoming, Reading};
 use okt_store::outbox::{self, When};
 use okt_store::sources::{self, NewSource};
-use okt_store::{Tx, counters, facts, source_images, source_texts, user_usage};
+use okt_store::{Tx, counters, facts, source_images, source_marks, source_texts, user_usage};
 
 use crate::{App, Origin};
 
 const TITLE_LIMIT: usize = 1_000;
-const COUNTER: &str = "sources";
+pub(crate) const COUNTER: &str = "sources";
 /// Sources without a text, of each status, whose titles and addresses are looked at.
 const LOOKED_AT: i64 = 10_000;
 /// Until vectors of facts that are gone are swept up.
@@ -179,8 +179,13 @@ impl App {
             let part = q.replace('\0', "");
             among.extend(sources::list_named(&mut tx, repository, name.as_deref(), &part, LOOKED_AT).await?);
         }
-        let found = sources::list(&mut tx, repository, &filter, oldest_first, after, limit).await?;
+        let mut found = sources::list(&mut tx, repository, &filter, oldest_first, after, limit).await?;
+        let ids: Vec<SourceId> = found.iter().map(|source| source.id).collect();
+        let mut marks = source_marks::get(&mut tx, repository, &ids).await?;
         tx.commit().await?;
+        for source in &mut found {
+            source.mark = marks.remove(&source.id);
+        }
         Ok(found)
     }
 

@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
-use crate::{ConceptExtraction, ConceptId, ContentHash, FactId, ImageId, MarkedSources, SourceId, SourceMark};
+use crate::{
+    ConceptExtraction, ConceptId, ContentHash, FactId, ImageId, MarkedSources, SourceId, SourceMark,
+};
 
 /// Stands where the name of a model would, where sentences are taken as facts and no model is asked. Another name when its
 /// rules change.

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
 use crate::{
-    Blob, BlobHash, Cost, Extraction, ImageId, JobId, Money, Payload, RepositoryId, SourceId, SourceMark, Subject,
+    Blob, BlobHash, Cost, Extraction, ImageId, JobId, Money, Payload, RepositoryId, SourceId, SourceMark,
+    Subject,
 };
 
 words! {

@@ -108,11 +108,7 @@ impl Reader {
     }
 
     /// Reads on, and adds the rows that are complete.
-    pub fn read(
-        &mut self,
-        bytes: &[u8],
-        rows: &mut Vec<Result<Notice, BadRow>>,
-    ) -> Result<(), ListError> {
+    pub fn read(&mut self, bytes: &[u8], rows: &mut Vec<Result<Notice, BadRow>>) -> Result<(), ListError> {
         for byte in bytes {
             if !self.begun {
                 let seen = self.mark.unwrap_or(0);
@@ -223,9 +219,8 @@ impl Reader {
 
 impl Columns {
     fn of(names: &[String]) -> Result<Self, ListError> {
-        let place = |known: &&[&str]| {
-            known.iter().find_map(|known| names.iter().position(|name| name == known))
-        };
+        let place =
+            |known: &&[&str]| known.iter().find_map(|known| names.iter().position(|name| name == known));
         let places = COLUMNS.each_ref().map(place);
         if places[DOI].is_none() {
             return Err(ListError::NoDoi);
@@ -284,7 +279,8 @@ fn day(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const HEAD: &str = "Record ID,Title,RetractionDate,RetractionDOI,OriginalPaperDOI,RetractionNature,Reason\r\n";
+    const HEAD: &str =
+        "Record ID,Title,RetractionDate,RetractionDOI,OriginalPaperDOI,RetractionNature,Reason\r\n";
 
     /// In pieces of this size.
     fn read(list: &[u8], piece: usize) -> Result<Vec<Result<Notice, BadRow>>, ListError> {
@@ -320,7 +316,10 @@ mod tests {
             ]
         );
         let first = whole[0].as_ref().unwrap();
-        assert_eq!((first.date.as_deref(), first.notice_doi.as_deref()), (Some("2014-04-29"), Some("10.1/n")));
+        assert_eq!(
+            (first.date.as_deref(), first.notice_doi.as_deref()),
+            (Some("2014-04-29"), Some("10.1/n"))
+        );
         assert_eq!(first.reason.as_deref(), Some("+Data;"));
     }
 
