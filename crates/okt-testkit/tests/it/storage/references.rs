@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use okt_model::{
-    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactStatus, JobId, NewConceptMerge, NewFact,
-    RepositoryId, SourceId, UnitKind, UserId,
+    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactStatus, JobId, MarkKind, NewConceptMerge,
+    NewFact, RepositoryId, SourceId, UnitKind, UserId,
 };
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concept_relations::{self, Folded};
@@ -14,10 +14,11 @@ use okt_store::contexts::{self, NewContext};
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::{self, Merge};
 use okt_store::search_units::{self, NewUnit};
+use okt_store::source_marks::NewMark;
 use okt_store::write_fence::{self, Closed};
 use okt_store::{
     Connection, Databases, Purpose, concept_merges, concept_readings, concept_twins, concept_vectors,
-    curation, moves, sources, summary_states,
+    curation, moves, source_marks, sources, summary_states,
 };
 use okt_testkit::concepts::{file_concept, link_facts};
 use okt_testkit::db::TestDatabase;
@@ -26,7 +27,7 @@ use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 40] = [
+const REFERENCES: [(&str, &str, &str, &str); 42] = [
     ("concept_aliases", "concept_no", "concepts", "no"),
     ("concept_merges", "concept_no", "concepts", "no"),
     ("concept_merges", "into_no", "concepts", "no"),
@@ -64,6 +65,8 @@ const REFERENCES: [(&str, &str, &str, &str); 40] = [
     ("relation_facts", "fact_no", "facts", "no"),
     ("search_units", "source_no", "sources", "no"),
     ("source_images", "source_id", "sources", "id"),
+    ("source_marks", "by_no", "sources", "no"),
+    ("source_marks", "source_no", "sources", "no"),
     ("source_texts", "source_id", "sources", "id"),
     ("summary_facts", "concept_no", "concepts", "no"),
     ("summary_facts", "fact_no", "facts", "no"),
@@ -188,6 +191,7 @@ async fn nothing_refers_to_what_was_deleted() {
         "concept_relations",
         "search_units",
         "search_lists",
+        "source_marks",
         "summary_facts",
     ] {
         assert_eq!(count(&mut watcher, table, &left).await, 0, "{table}");
@@ -289,6 +293,12 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
     concept_readings::plan(&mut tx, repository, made[0], 1, &batch).await.unwrap();
     concept_readings::finish(&mut tx, repository, made[0], 1, &[number("f2")]).await.unwrap();
     cover(&mut tx, repository, &[number("f1"), number("f3")]).await;
+    // Of three sources each supersedes the one before it.
+    for pair in made.windows(2) {
+        let person = UserId::mint();
+        let mark = NewMark { kind: MarkKind::Superseded, by: Some(pair[1]), reason: None, person };
+        assert!(source_marks::set(&mut tx, repository, pair[0], mark).await.unwrap());
+    }
     tx.commit().await.unwrap();
     curate(databases, repository, &fact("f1").text).await;
     // A context that is about to be merged.
