@@ -12,8 +12,6 @@ use crate::cargo::cargo;
 /// Crates with checked queries. Their records lie together in the root of the workspace.
 const CRATES: &[&str] = &["okt-pg", "okt-store", "okt-queue", "okt-vectors"];
 
-const DATABASE: &str = "okt_sqlx";
-
 #[expect(clippy::print_stderr, reason = "a chore talks to the person who runs it")]
 pub fn record(check: bool) -> anyhow::Result<()> {
     let server = env::var("OKT_TEST_DATABASE_URL")
@@ -31,8 +29,10 @@ pub fn record(check: bool) -> anyhow::Result<()> {
         .env("SQLX_OFFLINE", "false")
         .env("SQLX_OFFLINE_DIR", &fresh)
         .env("DATABASE_URL", &database)
-        .status()?;
-    ensure!(status.success(), "a query does not fit the schema");
+        .status();
+    let (_, name) = database.rsplit_once('/').context("a database has a name")?;
+    psql(&server, &["-c", &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")])?;
+    ensure!(status?.success(), "a query does not fit the schema");
     touch(root)?;
     let (found, recorded) = (records(&fresh)?, records(&kept)?);
     if check {
@@ -54,9 +54,10 @@ pub fn record(check: bool) -> anyhow::Result<()> {
 /// A database of its own with every migration, made by psql because a chore must not need a build that needs it.
 fn with_fresh_database(server: &str) -> anyhow::Result<String> {
     let (base, _) = server.rsplit_once('/').context("OKT_TEST_DATABASE_URL names a database")?;
-    let database = format!("{base}/{DATABASE}");
-    psql(server, &["-c", &format!("DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")])?;
-    psql(server, &["-c", &format!("CREATE DATABASE {DATABASE}")])?;
+    // Two checkouts may be recorded at once.
+    let name = format!("okt_sqlx_{}", std::process::id());
+    let database = format!("{base}/{name}");
+    psql(server, &["-c", &format!("CREATE DATABASE {name}")])?;
     let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/okt-store/migrations");
     for schema in ["system", "repository", "tasks", "vectors"] {
         psql(&database, &["-c", &format!("CREATE SCHEMA okt_{schema}")])?;
