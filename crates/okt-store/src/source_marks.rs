@@ -252,7 +252,8 @@ pub async fn list_retracted(
     let rows = sqlx::query!(
         "SELECT f.no, f.id FROM okt_repository.facts f
           WHERE f.repository_id = $1 AND f.id = ANY ($2)
-            AND EXISTS (SELECT FROM okt_repository.source_marks k WHERE k.repository_id = $1 AND k.kind IS NOT NULL)",
+            AND (SELECT k.source_no FROM okt_repository.source_marks k
+                  WHERE k.repository_id = $1 AND k.kind IS NOT NULL ORDER BY k.source_no LIMIT 1) IS NOT NULL",
         repository.uuid(),
         &ids,
     );

@@ -13,6 +13,7 @@ SELECT n.no AS "no!"
   LEFT JOIN LATERAL (SELECT o.kind FROM okt_repository.source_marks o
                       WHERE o.repository_id = $1 AND o.source_no = l.source_no OFFSET 0) AS m ON true
  -- Looked at once: most repositories have no marks, and then nothing else is read.
- WHERE EXISTS (SELECT FROM okt_repository.source_marks k WHERE k.repository_id = $1 AND k.kind IS NOT NULL)
+ WHERE (SELECT k.source_no FROM okt_repository.source_marks k
+         WHERE k.repository_id = $1 AND k.kind IS NOT NULL ORDER BY k.source_no LIMIT 1) IS NOT NULL
  GROUP BY n.no
 HAVING bool_and(m.kind IS NOT DISTINCT FROM 'retracted')
