@@ -107,7 +107,10 @@ async fn what_rests_on_retracted_sources_alone_says_so_until_the_mark_is_removed
 
     retract(&app, one).await;
     let seen = everything(&app, &paths).await;
-    let of = |path: &str| &seen[&paths.iter().find(|known| known.starts_with(path)).unwrap().clone()];
+    let of = |path: &str| {
+        let known = paths.iter().find(|known| *known == path);
+        &seen[known.or_else(|| paths.iter().find(|known| known.starts_with(path))).unwrap()]
+    };
     let retracted = |row: &Value| (row["retracted"].clone(), row["retracted_sources"].clone());
     assert_eq!(of(&format!("/sources/{one}?"))["mark"]["kind"], "retracted");
     let row = |path: &str, id: &str| {
