@@ -37,6 +37,7 @@ mod sign_in;
 mod source_estimates;
 mod source_files;
 mod source_import;
+mod source_marks;
 mod source_providers;
 mod source_texts;
 mod sources;

@@ -16,7 +16,7 @@ use crate::{
     Api, admin, ai_usage, api_keys, audit, auth, concepts, contexts, curation, docs, facts, graph, health,
     investigations, invitations, jobs, members, metrics, oauth, once, openapi, presets, promptsets, registry,
     repositories, search, sessions, settings, setup, source_estimates, source_files, source_import,
-    source_providers, source_texts, sources, streams, summaries, users,
+    source_marks, source_providers, source_texts, sources, streams, summaries, users,
 };
 
 /// The guard for a handler that asks for `System<P>` or `Repository<P>`.
@@ -114,10 +114,13 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<SourceWrite>(), once(&api.app, route!(sources::create)))
         .at_upload(needs::<SourceWrite>(), route!(source_files::upload))
         .at_upload(needs::<SourceWrite>(), route!(source_import::import))
+        .at_upload(needs::<SourceUpdate>(), route!(source_marks::import))
         .at(needs::<SourceWrite>(), route!(source_estimates::estimate))
         .at(needs::<SourceWrite>(), route!(source_providers::search_in))
         .at(needs::<SourceRead>(), route!(sources::show))
         .at(needs::<SourceDelete>(), route!(sources::delete))
+        .at(needs::<SourceUpdate>(), route!(source_marks::set))
+        .at(needs::<SourceUpdate>(), route!(source_marks::remove))
         .at(needs::<SourceUpdate>(), once(&api.app, route!(sources::process)))
         .at(needs::<SourceUpdate>(), once(&api.app, route!(sources::retry)))
         .at(needs::<SourceRead>(), route!(facts::list_of_source))

@@ -4,12 +4,12 @@ use okt_auth::permissions::ConceptRead;
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
     Alias, Concept, ConceptContext, ConceptFilter, ConceptId, ConceptSource, DatedFact, Error, Fact,
-    Relation, RelationBands, RepositoryId, Result, Strength,
+    Relation, RelationBands, RepositoryId, Result, SourceId, Strength,
 };
 use okt_store::concept_relations::{self, RelationPlace, STRONGEST};
 use okt_store::concept_syntheses::{self, SynthesisVersion};
 use okt_store::concepts::{self, ConceptPlace, MOST_FACTS_READ, SourcePlace, TimelinePlace};
-use okt_store::{Connection, concept_aliases, contexts, fact_groups};
+use okt_store::{Connection, concept_aliases, contexts, source_marks};
 
 use crate::App;
 
@@ -181,7 +181,12 @@ impl App {
         let repository = scope.repository();
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         let concept = get(&mut tx, scope, id).await?;
-        let rows = concepts::list_sources(&mut tx, repository, concept.no, after, limit).await?;
+        let mut rows = concepts::list_sources(&mut tx, repository, concept.no, after, limit).await?;
+        let ids: Vec<SourceId> = rows.iter().map(|row| row.id).collect();
+        let mut marks = source_marks::get(&mut tx, repository, &ids).await?;
+        for row in &mut rows {
+            row.mark = marks.remove(&row.id);
+        }
         let complete = is_read_whole(&mut tx, repository, concept.no).await?;
         tx.commit().await?;
         Ok(OfFacts { rows, complete })
@@ -274,14 +279,14 @@ pub(crate) async fn get(conn: &mut Connection, scope: &RepoAccess, id: ConceptId
     concepts::get(conn, scope.repository(), id).await?.ok_or(Error::NotFound("concept"))
 }
 
-/// Adds the groups of similar facts that they are in.
+/// Adds the groups of similar facts that they are in, and how many of their sources are marked.
 async fn describe(
     conn: &mut Connection,
     scope: &RepoAccess,
     found: Vec<(i64, Fact)>,
 ) -> Result<Vec<(i64, Fact)>> {
     let (places, mut facts): (Vec<i64>, Vec<Fact>) = found.into_iter().unzip();
-    fact_groups::describe(conn, scope.repository(), &mut facts).await?;
+    crate::facts::describe(conn, scope, &mut facts).await?;
     Ok(places.into_iter().zip(facts).collect())
 }
 

@@ -12,7 +12,7 @@ use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::Undone;
 use okt_store::facts::{self, FactPlace, Quoted};
 use okt_store::outbox::{self, When};
-use okt_store::{Connection, curation, embedding_spaces, fact_groups, fact_merges, sources};
+use okt_store::{Connection, curation, embedding_spaces, fact_groups, fact_merges, source_marks, sources};
 use okt_vectors::Tenant;
 
 use crate::curation::decided;
@@ -72,7 +72,7 @@ impl App {
             let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
             let mut more = facts::list(&mut tx, repository, &filter, by_sources, after, left).await?;
             name_canonical(&mut tx, scope, &mut more).await?;
-            fact_groups::describe(&mut tx, repository, &mut more).await?;
+            describe(&mut tx, scope, &mut more).await?;
             tx.commit().await?;
             found.extend(more);
             let full = i64::try_from(found.len()).is_ok_and(|count| count >= limit);
@@ -99,7 +99,7 @@ impl App {
             fact_groups::find(&mut tx, repository, id).await?.ok_or(Error::NotFound("fact"))?;
         let mut found =
             fact_groups::list(&mut tx, repository, representative, after.unwrap_or(0), limit).await?;
-        fact_groups::describe(&mut tx, repository, &mut found).await?;
+        describe(&mut tx, scope, &mut found).await?;
         tx.commit().await?;
         Ok(found)
     }
@@ -117,7 +117,7 @@ impl App {
         sources::find(&mut tx, repository, source).await?.ok_or(Error::NotFound("source"))?;
         let filter = FactFilter { source: Some(source), ..FactFilter::default() };
         let mut found = facts::list(&mut tx, repository, &filter, false, after, limit).await?;
-        fact_groups::describe(&mut tx, repository, &mut found).await?;
+        describe(&mut tx, scope, &mut found).await?;
         tx.commit().await?;
         Ok(found)
     }
@@ -131,13 +131,23 @@ impl App {
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         let mut fact = facts::find(&mut tx, repository, id).await?.ok_or(Error::NotFound("fact"))?;
         name_canonical(&mut tx, scope, std::slice::from_mut(&mut fact)).await?;
-        fact_groups::describe(&mut tx, repository, std::slice::from_mut(&mut fact)).await?;
+        describe(&mut tx, scope, std::slice::from_mut(&mut fact)).await?;
         let merged = fact_merges::list(&mut tx, repository, fact.no, MERGED).await?;
         let all: Vec<i64> = std::iter::once(fact.no).chain(merged.iter().map(|(no, _)| *no)).collect();
-        let sources = facts::list_sources(&mut tx, repository, &all, SOURCES).await?;
+        let mut sources = facts::list_sources(&mut tx, repository, &all, SOURCES).await?;
+        let ids: Vec<SourceId> = sources.iter().map(|quoted| quoted.link.source).collect();
+        let marks = source_marks::get(&mut tx, repository, &ids).await?;
+        for quoted in &mut sources {
+            quoted.link.mark = marks.get(&quoted.link.source).cloned();
+        }
         let concepts = facts::list_concepts(&mut tx, repository, &all).await?;
-        let contradictions =
+        let mut contradictions =
             fact_contradictions::list(&mut tx, repository, fact.no, &all, CONTRADICTIONS).await?;
+        let others: Vec<FactId> = contradictions.iter().map(|other| other.fact).collect();
+        let retracted = source_marks::list_retracted(&mut tx, repository, &others).await?;
+        for other in &mut contradictions {
+            other.retracted = retracted.contains(&other.fact);
+        }
         tx.commit().await?;
         let duplicates = merged.into_iter().map(|(_, id)| id).take(MERGED_SHOWN).collect();
         Ok(SeenFact { fact, sources, concepts, duplicates, contradictions })
@@ -173,7 +183,7 @@ impl App {
         // What the store says is looked up here, so nothing is shown that is not this repository's.
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         let mut found: Vec<Fact> = facts::get(&mut tx, repository, &ids).await?.into_values().collect();
-        fact_groups::describe(&mut tx, repository, &mut found).await?;
+        describe(&mut tx, scope, &mut found).await?;
         tx.commit().await?;
         let mut found: HashMap<FactId, Fact> = found.into_iter().map(|fact| (fact.id, fact)).collect();
         let similar = near.iter().filter_map(|near| {
@@ -270,6 +280,12 @@ impl App {
         let payload = RefreshConceptRelations {};
         Ok(outbox::push(conn, scope.repository(), JobId::mint(), &payload, When::default()).await?)
     }
+}
+
+/// Adds to facts the groups of similar facts that they are in, and how many of their sources are marked.
+pub(crate) async fn describe(conn: &mut Connection, scope: &RepoAccess, found: &mut [Fact]) -> Result<()> {
+    fact_groups::describe(conn, scope.repository(), found).await?;
+    Ok(source_marks::describe(conn, scope.repository(), found).await?)
 }
 
 /// Sets `duplicate_of` of the duplicates among these to their canonical facts.

@@ -36,6 +36,7 @@ mod seal;
 mod search;
 mod sessions;
 mod settings;
+mod source_marks;
 mod source_providers;
 mod source_texts;
 mod sources;
@@ -94,6 +95,7 @@ pub use search::{
     DEGRADED, FacetValue, Facets, Ranks, SearchAfter, SearchHit, SearchPlace, SearchRequest, SearchResults,
 };
 pub use settings::{SeenBudget, SeenSettings, SettingsChange, UsedPromptset};
+pub use source_marks::{ImportedMarks, MarkImport, MarkedSource};
 pub use source_providers::{FoundSource, FoundSources, ProviderInfo, SourceQuestion};
 pub use source_texts::{SeenSource, Sentence};
 pub use sources::{Accepted, SourceContents, SourceRequest, Upload};

@@ -97,6 +97,8 @@ pub struct SearchHit {
     pub via: Option<Via>,
     /// Of a fact all of them, but for those of many.
     pub sources: Vec<SourceId>,
+    /// All sources of the fact were retracted, or the source was.
+    pub retracted: bool,
     pub ranks: Ranks,
 }
 

@@ -5,7 +5,7 @@ use okt_auth::permissions::SourceRead;
 use okt_extract::Text;
 use okt_model::{Error, PartialText, Passage, Result, Source, SourceId, SourceImage, TextFile, TextParts};
 use okt_store::facts::Resting;
-use okt_store::{facts, source_images, source_texts, sources};
+use okt_store::{facts, source_images, source_marks, source_texts, sources};
 
 use crate::App;
 
@@ -43,6 +43,7 @@ impl App {
         let mut source = sources::find(&mut tx, repository, id).await?.ok_or(Error::NotFound("source"))?;
         // Its row counts what it says, in how many words ever.
         source.fact_count = facts::count_listed(&mut tx, repository, id).await?;
+        source.mark = source_marks::get(&mut tx, repository, &[id]).await?.remove(&id);
         let bytes = if parts == TextParts::NONE {
             0
         } else {

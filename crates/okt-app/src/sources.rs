@@ -13,13 +13,13 @@ use okt_queue::jobs::{self, TenantFilter};
 use okt_store::blobs::{Incoming, Reading};
 use okt_store::outbox::{self, When};
 use okt_store::sources::{self, NewSource};
-use okt_store::{Tx, counters, facts, investigations, source_images, source_texts, user_usage};
+use okt_store::{Tx, counters, facts, investigations, source_images, source_marks, source_texts, user_usage};
 
 use crate::investigations::{link, unknown};
 use crate::{App, Origin};
 
 const TITLE_LIMIT: usize = 1_000;
-const COUNTER: &str = "sources";
+pub(crate) const COUNTER: &str = "sources";
 /// Sources without a text, of each status, whose titles and addresses are looked at.
 const LOOKED_AT: i64 = 10_000;
 /// Until vectors of facts that are gone are swept up.
@@ -206,8 +206,13 @@ impl App {
                 None => theirs.into_iter().collect(),
             });
         }
-        let found = sources::list(&mut tx, repository, &filter, oldest_first, after, limit).await?;
+        let mut found = sources::list(&mut tx, repository, &filter, oldest_first, after, limit).await?;
+        let ids: Vec<SourceId> = found.iter().map(|source| source.id).collect();
+        let mut marks = source_marks::get(&mut tx, repository, &ids).await?;
         tx.commit().await?;
+        for source in &mut found {
+            source.mark = marks.remove(&source.id);
+        }
         Ok(found)
     }
 

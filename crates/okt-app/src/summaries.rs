@@ -17,7 +17,7 @@ use okt_model::{
 use okt_store::concept_summaries::{self, Slice, SliceFact};
 use okt_store::concept_syntheses::{self, Synthesis, SynthesisVersion};
 use okt_store::outbox::{self, When};
-use okt_store::{Connection, concepts, repository_settings};
+use okt_store::{Connection, concepts, repository_settings, source_marks};
 use okt_vectors::Tenant;
 use uuid::Uuid;
 
@@ -45,6 +45,8 @@ pub struct SeenSlice {
     pub content: String,
     pub method: TextMethod,
     pub facts: Vec<FactId>,
+    /// Those that the text cites and that rest on retracted sources alone.
+    pub retracted: Vec<FactId>,
     /// Whether the text is about all these facts and no others.
     pub is_current: bool,
     pub dropped: i32,
@@ -63,6 +65,8 @@ pub struct SeenDefinition {
     pub written: Option<SeenSynthesis>,
     /// The facts that the text cites, with what they say.
     pub facts: Vec<(FactId, String)>,
+    /// Those that the text cites and that rest on retracted sources alone.
+    pub retracted: Vec<FactId>,
     /// The latest first.
     pub versions: Vec<SynthesisVersion>,
     pub diff: Option<DefinitionDiff>,
@@ -87,6 +91,22 @@ impl App {
     pub async fn list_concept_summaries(
         &self,
         scope: &RepoScope<ConceptRead>,
+        id: ConceptId,
+        after: Option<i32>,
+        limit: i64,
+    ) -> Result<Vec<SeenSlice>> {
+        let mut seen = self.load_slices(scope, id, after, limit).await?;
+        let all: BTreeSet<FactId> = seen.iter().flat_map(|slice| cited(&slice.content)).collect();
+        let retracted = self.retracted(scope, all).await?;
+        for slice in &mut seen {
+            slice.retracted = cited(&slice.content).into_iter().filter(|id| retracted.contains(id)).collect();
+        }
+        Ok(seen)
+    }
+
+    async fn load_slices(
+        &self,
+        scope: &RepoAccess,
         id: ConceptId,
         after: Option<i32>,
         limit: i64,
@@ -137,6 +157,7 @@ impl App {
             number: 1,
             is_open: true,
             facts: cited(&content),
+            retracted: Vec::new(),
             content,
             method: TextMethod::Extractive,
             is_current: true,
@@ -153,6 +174,32 @@ impl App {
     pub async fn find_concept_definition(
         &self,
         scope: &RepoScope<ConceptRead>,
+        id: ConceptId,
+        version: Option<i32>,
+        diff: Option<i32>,
+    ) -> Result<SeenDefinition> {
+        // Boxed, because it is large.
+        let mut seen = Box::pin(self.load_definition(scope, id, version, diff)).await?;
+        let retracted = self.retracted(scope, cited(&seen.content).into_iter().collect()).await?;
+        seen.retracted = retracted.into_iter().collect();
+        Ok(seen)
+    }
+
+    /// Those of these facts that rest on retracted sources alone.
+    async fn retracted(&self, scope: &RepoAccess, facts: BTreeSet<FactId>) -> Result<BTreeSet<FactId>> {
+        if facts.is_empty() {
+            return Ok(facts);
+        }
+        let facts: Vec<FactId> = facts.into_iter().collect();
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        let retracted = source_marks::list_retracted(&mut tx, scope.repository(), &facts).await?;
+        tx.commit().await?;
+        Ok(retracted.into_iter().collect())
+    }
+
+    async fn load_definition(
+        &self,
+        scope: &RepoAccess,
         id: ConceptId,
         version: Option<i32>,
         diff: Option<i32>,
@@ -222,7 +269,8 @@ impl App {
             images,
         };
         let (method, written) = (TextMethod::Model, Some(written));
-        Ok(SeenDefinition { concept, content, method, written, facts, versions, diff })
+        let retracted = Vec::new();
+        Ok(SeenDefinition { concept, content, method, written, facts, retracted, versions, diff })
     }
 
     async fn extracted_definition(
@@ -237,6 +285,7 @@ impl App {
         let facts = facts.into_iter().filter(|fact| shown.contains(&fact.id));
         Ok(SeenDefinition {
             facts: facts.map(|fact| (fact.id, fact.text)).collect(),
+            retracted: Vec::new(),
             concept,
             content,
             method: TextMethod::Extractive,
@@ -362,6 +411,7 @@ fn seen_slice(slice: Slice, content: String, method: TextMethod) -> SeenSlice {
         content,
         method,
         facts: slice.facts,
+        retracted: Vec::new(),
         is_current: slice.is_current,
         dropped: slice.dropped,
         model: slice.model,

@@ -54,6 +54,8 @@ pub struct Contradiction {
     pub text: String,
     pub difference: Difference,
     pub cosine: f32,
+    /// Whether it rests on retracted sources alone, where its reader asked.
+    pub retracted: bool,
 }
 
 words! {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
 use crate::text::plain;
-use crate::{ConceptId, Fact, JobId, NoFacts, Payload, SourceId, Subject, SubjectKind, UserId};
+use crate::{ConceptId, Fact, JobId, NoFacts, Payload, SourceId, SourceMark, Subject, SubjectKind, UserId};
 
 /// Stands where the name of a model would, where concepts are found by rules and no model is asked. Another name when its
 /// rules change.
@@ -202,6 +202,8 @@ pub struct ConceptSource {
     pub published_at: Option<NaiveDate>,
     /// How many of the facts.
     pub fact_count: i64,
+    /// Where its reader asked.
+    pub mark: Option<SourceMark>,
 }
 
 words! {

@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::permission::words;
-use crate::{ConceptExtraction, ConceptId, ContentHash, FactId, ImageId, SourceId};
+use crate::{
+    ConceptExtraction, ConceptId, ContentHash, FactId, ImageId, MarkedSources, SourceId, SourceMark,
+};
 
 /// Stands where the name of a model would, where sentences are taken as facts and no model is asked. Another name when its
 /// rules change.
@@ -98,6 +100,8 @@ pub struct Fact {
     pub duplicate_of: Option<FactId>,
     /// The group of similar facts that it is in, where it is in one and its reader asked.
     pub group: Option<FactGroup>,
+    /// How many of its sources are marked, where its reader asked.
+    pub marked: MarkedSources,
 }
 
 /// Facts that say something alike, each in its own words.
@@ -117,6 +121,8 @@ pub struct FactSource {
     pub source: SourceId,
     pub title: Option<String>,
     pub url: String,
+    /// Where its reader asked.
+    pub mark: Option<SourceMark>,
     pub chunk: Option<i32>,
     pub sentences: Vec<i32>,
     pub image: Option<ImageId>,

@@ -16,6 +16,7 @@ mod id;
 mod investigation;
 mod job;
 mod locator;
+mod mark;
 mod money;
 mod oauth;
 mod permission;
@@ -62,6 +63,7 @@ pub use investigation::{
 };
 pub use job::{Cost, Failure, Job, JobFilter, JobState, NewJob, Payload, Progress, Waiting};
 pub use locator::{Locator, ResourceType};
+pub use mark::{MarkKind, MarkOrigin, MarkedSources, SourceMark};
 pub use money::{BudgetOf, Money, SpendingLimits};
 pub use oauth::{OAuthClient, OAuthGrant, Scope, UnknownScope};
 pub use permission::{Action, Object, Permission, PermissionSet};

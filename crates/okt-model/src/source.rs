@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::permission::words;
 use crate::{
     Blob, BlobHash, Cost, Extraction, ImageId, InvestigationId, JobId, Money, Payload, RepositoryId,
-    SourceId, Subject,
+    SourceId, SourceMark, Subject,
 };
 
 words! {
@@ -119,6 +119,8 @@ pub struct Source {
     pub waiting_budget: Option<String>,
     /// What came of looking for facts.
     pub extraction: Option<Extraction>,
+    /// Where its reader asked.
+    pub mark: Option<SourceMark>,
     /// The job that brings it on, or did so last.
     pub job: JobId,
     pub created_at: DateTime<Utc>,

@@ -16,6 +16,7 @@ pub mod ocr;
 mod parse;
 pub mod pdf;
 pub mod references;
+pub mod retractions;
 pub mod sandbox;
 mod sentences;
 mod sniff;

@@ -142,6 +142,7 @@ pub async fn list(
             text: row.text,
             difference: word("fact_contradictions.difference", &row.difference)?,
             cosine: row.cosine,
+            retracted: false,
         })
     });
     found.collect()

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use chrono::{DateTime, Utc};
 use okt_model::{
     ConceptId, ContentHash, Error, Fact, FactConcept, FactFilter, FactId, FactKind, FactSource, FactStatus,
-    RepositoryId, SourceId,
+    MarkedSources, RepositoryId, SourceId,
 };
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -202,6 +202,7 @@ pub async fn list_sources(
             source: row.id.into(),
             title: row.title,
             url: row.url,
+            mark: None,
             chunk: row.chunk_no,
             sentences: row.sentences,
             image: row.image_id.map(Into::into),
@@ -397,6 +398,7 @@ impl TryFrom<Row> for Fact {
             similar_to: row.similar_to,
             duplicate_of: None,
             group: None,
+            marked: MarkedSources::default(),
         })
     }
 }

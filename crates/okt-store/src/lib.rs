@@ -56,6 +56,7 @@ pub mod search_units;
 pub mod sessions;
 pub mod source_extractions;
 pub mod source_images;
+pub mod source_marks;
 pub mod source_texts;
 pub mod sources;
 pub mod summary_states;

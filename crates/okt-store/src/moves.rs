@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 38] = [
+pub const TABLES: [Table; 39] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
@@ -46,6 +46,7 @@ pub const TABLES: [Table; 38] = [
     knowledge("investigation_sources", "investigation_no, source_no"),
     knowledge("source_texts", "source_id"),
     knowledge("source_images", "source_id, id"),
+    knowledge("source_marks", "source_no"),
     knowledge("facts", "id"),
     knowledge("fact_sources", "source_no, fact_no"),
     knowledge("fact_merges", "no"),

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::outbox::{self, When};
 use crate::words::word;
-use crate::{facts, investigations, model_answers};
+use crate::{facts, investigations, model_answers, source_marks};
 use okt_pg::{Result, planned_anew};
 
 pub use progress::{Fetched, hand_over, mark, mark_failed, mark_fetched, note_attempts};
@@ -273,6 +273,7 @@ pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, id: Sourc
         id.uuid(),
     );
     if let Some(no) = no.fetch_optional(&mut *conn).await? {
+        source_marks::forget_source(conn, repository, no).await?;
         // Lists of a large source are long: rewritten later. What is gone is not shown meanwhile.
         let payload = IndexSource { source: id, gone: Some(no) };
         outbox::push(conn, repository, JobId::mint(), &payload, When::default()).await?;
@@ -385,6 +386,7 @@ impl TryFrom<Row> for Source {
                 .map(serde_json::from_str)
                 .transpose()
                 .map_err(Error::internal)?,
+            mark: None,
             job: row.job_id.into(),
             created_at: row.created_at,
             fetched_at: row.fetched_at,

@@ -11,6 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::facts::FactRow;
+use crate::source_marks::MarkView;
 use crate::summaries::VersionView;
 use crate::vocabulary::{ConceptSort, read_if_given, schema};
 
@@ -119,6 +120,9 @@ pub struct ConceptSourceView {
     /// How many facts of the concept the source makes.
     #[schema(example = 4)]
     pub fact_count: i64,
+    /// Whether the source was retracted or is superseded; null otherwise.
+    #[schema(required)]
+    pub mark: Option<MarkView>,
     #[serde(skip)]
     pub place: (i64, i64),
 }
@@ -351,6 +355,7 @@ impl From<ConceptSource> for ConceptSourceView {
     fn from(source: ConceptSource) -> Self {
         Self {
             place: (source.fact_count, source.no),
+            mark: source.mark.map(MarkView::from),
             source_id: source.id.uuid(),
             title: source.title,
             url: source.url,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use crate::source_marks::MarkView;
 use crate::vocabulary::{FactSort, read_if_given, schema};
 
 const MOST_CONCEPTS: usize = 20;
@@ -37,6 +38,16 @@ pub struct FactRow {
     /// How many sources make the statement.
     #[schema(example = 1)]
     pub source_count: i32,
+    /// Whether all of its sources were retracted.
+    pub retracted: bool,
+    /// How many of its sources were retracted.
+    #[schema(example = 0)]
+    pub retracted_sources: i64,
+    /// Whether all of its sources are superseded.
+    pub superseded: bool,
+    /// How many of its sources are superseded.
+    #[schema(example = 0)]
+    pub superseded_sources: i64,
     /// The canonical fact that this one was merged into; null unless the status is `duplicate`.
     #[schema(required)]
     pub duplicate_of: Option<Uuid>,
@@ -93,6 +104,8 @@ pub struct ContradictionView {
     /// Cosine similarity of the vectors of the two facts; 1 for equal vectors.
     #[schema(example = 0.96)]
     pub cosine: f32,
+    /// Whether all sources of that fact were retracted.
+    pub retracted: bool,
 }
 
 /// The facts whose vectors are nearest to the vector of a fact.
@@ -126,6 +139,9 @@ pub struct FactSourceView {
     pub title: Option<String>,
     #[schema(example = "https://example.org/bees")]
     pub url: String,
+    /// Whether the source was retracted or is superseded; null otherwise.
+    #[schema(required)]
+    pub mark: Option<MarkView>,
     /// The chunk of the text in which the statement was found, counted from 0.
     #[schema(required, example = 0)]
     pub chunk_index: Option<i32>,
@@ -261,6 +277,10 @@ impl From<Fact> for FactRow {
             model: fact.model,
             promptset_hash: fact.promptset_hash.map(|hash| hash.to_string()),
             source_count: fact.source_count,
+            retracted: fact.marked.is_retracted(),
+            retracted_sources: fact.marked.retracted,
+            superseded: fact.marked.is_superseded(),
+            superseded_sources: fact.marked.superseded,
             duplicate_of: fact.duplicate_of.map(FactId::uuid),
             group: fact.group.map(|group| GroupView {
                 id: group.id.uuid(),
@@ -286,6 +306,7 @@ impl From<SeenFact> for FactView {
                 sentences: sentences.collect(),
                 title: quoted.link.title,
                 url: quoted.link.url,
+                mark: quoted.link.mark.map(MarkView::from),
                 chunk_index: quoted.link.chunk,
                 image_id: quoted.link.image.map(ImageId::uuid),
             }
@@ -307,6 +328,7 @@ impl From<Contradiction> for ContradictionView {
             text: found.text,
             difference: found.difference.as_str(),
             cosine: found.cosine,
+            retracted: found.retracted,
         }
     }
 }

@@ -27,6 +27,7 @@ pub mod settings;
 pub mod setup;
 pub mod source_estimates;
 pub mod source_import;
+pub mod source_marks;
 pub mod source_providers;
 pub mod source_views;
 pub mod sources;

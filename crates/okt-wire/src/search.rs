@@ -150,6 +150,8 @@ pub struct SearchRow {
     pub via_name: Option<String>,
     /// The sources of a fact, at most 20; the source of a passage, or the source itself.
     pub source_ids: Vec<Uuid>,
+    /// Whether all sources of the fact were retracted; of a passage or a source, whether the source was.
+    pub retracted: bool,
     /// With `explain=true`: where each channel placed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<ExplainView>,
@@ -308,6 +310,7 @@ impl SearchRow {
             via: via.flatten().map(ConceptId::uuid),
             via_name,
             source_ids: hit.sources.into_iter().map(SourceId::uuid).collect(),
+            retracted: hit.retracted,
             explain: explain.then(|| hit.ranks.into()),
             place: (score.to_bits(), number(kind), no),
         }

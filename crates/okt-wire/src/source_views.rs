@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::source_marks::MarkView;
 use crate::vocabulary::schema;
 
 /// Beginning and end of a piece of text.
@@ -68,6 +69,9 @@ pub struct SourceRow {
     #[schema(required, example = "bees.pdf")]
     pub file_name: Option<String>,
     pub cost: SourceCost,
+    /// Whether it was retracted or is superseded; null otherwise.
+    #[schema(required)]
+    pub mark: Option<MarkView>,
     /// The most that processing the source may cost, in US dollars.
     #[schema(required)]
     pub max_cost_usd: Option<f64>,
@@ -372,6 +376,7 @@ impl From<Source> for SourceRow {
                 tokens_out: source.cost.tokens_out,
                 usd: source.cost.usd.to_usd(),
             },
+            mark: source.mark.map(MarkView::from),
             max_cost_usd: source.max_cost_usd.map(Money::to_usd),
             job_id: source.job.uuid(),
             created_at: source.created_at,

@@ -29,6 +29,9 @@ pub struct SliceView {
     pub method: &'static str,
     /// The facts that it covers.
     pub fact_ids: Vec<Uuid>,
+    /// The facts that the text cites and all of whose sources were retracted. A sentence that cites no others rests on nothing
+    /// else.
+    pub retracted_facts: Vec<Uuid>,
     /// False while the text is about other facts than these: some came or went, and it is about to be written again. Sentences
     /// about facts that went are left out.
     pub is_current: bool,
@@ -68,6 +71,8 @@ pub struct DefinitionView {
     pub synthesis: Option<SynthesisView>,
     /// The facts that the text cites.
     pub facts: Vec<CitedFact>,
+    /// Those of them all of whose sources were retracted. A sentence that cites no others rests on nothing else.
+    pub retracted_facts: Vec<Uuid>,
     /// The versions that are kept, the latest first.
     pub versions: Vec<VersionView>,
     /// With `diff`: what changed from that version on; null otherwise.
@@ -217,6 +222,7 @@ impl From<SeenSlice> for SliceView {
             content: seen.content,
             method: seen.method.as_str(),
             fact_ids: seen.facts.into_iter().map(FactId::uuid).collect(),
+            retracted_facts: seen.retracted.into_iter().map(FactId::uuid).collect(),
             is_current: seen.is_current,
             dropped_sentences: seen.dropped,
             model: seen.model,
@@ -252,6 +258,7 @@ impl From<SeenDefinition> for DefinitionView {
             method: seen.method.as_str(),
             synthesis,
             facts: seen.facts.into_iter().map(|(fact, text)| cited((fact, Some(text)))).collect(),
+            retracted_facts: seen.retracted.into_iter().map(FactId::uuid).collect(),
             versions: seen.versions.into_iter().map(Into::into).collect(),
             diff: seen.diff.map(Into::into),
         }

@@ -114,6 +114,7 @@ readable!(
     okt_model::FactKind,
     okt_model::FactStatus,
     okt_model::JobState,
+    okt_model::MarkKind,
     okt_model::Role,
     okt_model::SearchMode,
     okt_model::SearchType,
@@ -207,6 +208,10 @@ pub mod schema {
         /// The result for an entry of a list: `added`; `existing`: the repository had it; `skipped`: there is nothing to
         /// fetch it by; `invalid`: it can't be read.
         ImportOutcome = all!(super::ImportOutcome), "added";
+        /// What became of a source after it was published.
+        MarkKind = all!(okt_model::MarkKind), "retracted";
+        /// Who says so: a person, a search provider or a list of retractions.
+        MarkOrigin = all!(okt_model::MarkOrigin), "person";
         /// `history`: what the repository has seen of the model lately; `rule_of_thumb`: how much models read and write by
         /// and large.
         EstimateBasis = all!(super::EstimateBasis), "history";

@@ -9,7 +9,7 @@ use okt_model::{
 use okt_search::{Query, fits, highlights, language_of, words};
 use okt_store::concepts::{self, ConceptPlace};
 use okt_store::search_hits::{self, FactHit, SourceHit};
-use okt_store::{Connection, search_units};
+use okt_store::{Connection, search_units, source_marks};
 
 use super::{Candidate, Ranks, SearchHit, SearchPlace};
 use crate::App;
@@ -115,6 +115,9 @@ struct Texts {
     sources: HashMap<i64, SourceHit>,
     beginnings: HashMap<i64, String>,
     concepts: HashMap<i64, okt_model::Concept>,
+    /// By the numbers that candidates have.
+    retracted_facts: HashSet<i64>,
+    retracted_sources: HashSet<i64>,
 }
 
 impl Texts {
@@ -136,7 +139,11 @@ impl Texts {
         let sources = search_hits::get_sources(conn, repository, &sources).await?;
         let concepts = concepts::list_numbered(conn, repository, &of(SearchType::Concepts)).await?;
         let concepts = concepts.into_iter().map(|concept| (concept.no, concept)).collect();
-        Ok(Self { facts, passages, sources, beginnings, concepts })
+        let numbers: Vec<i64> = facts.keys().copied().collect();
+        let retracted_facts = source_marks::list_retracted_facts(conn, repository, &numbers).await?;
+        let numbers: Vec<i64> = sources.keys().copied().collect();
+        let retracted_sources = source_marks::list_retracted_sources(conn, repository, &numbers).await?;
+        Ok(Self { facts, passages, sources, beginnings, concepts, retracted_facts, retracted_sources })
     }
 
     /// `None` for what is gone, or is not what was asked for.
@@ -169,6 +176,11 @@ impl Texts {
                 (concept.id.uuid(), Some(concept.context.clone()), name, Vec::new())
             }
         };
+        let retracted = match candidate.kind {
+            SearchType::Facts => self.retracted_facts.contains(&candidate.no),
+            SearchType::Passages | SearchType::Sources => self.retracted_sources.contains(&candidate.source),
+            SearchType::Concepts => false,
+        };
         let language = language_of(known, &text);
         // Of a whole source only the beginning is here.
         let looked_at = !matches!(candidate.kind, SearchType::Sources | SearchType::Concepts);
@@ -192,6 +204,7 @@ impl Texts {
             found_by: candidate.found_by.clone(),
             via: candidate.via.clone(),
             sources,
+            retracted,
             ranks: candidate.ranks,
         })
     }

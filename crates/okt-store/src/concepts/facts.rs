@@ -128,6 +128,7 @@ pub async fn list_sources(
         url: row.url,
         published_at: row.published_at,
         fact_count: row.fact_count,
+        mark: None,
     });
     Ok(sources.collect())
 }

@@ -6,6 +6,7 @@ mod files;
 mod hostile;
 mod intake;
 mod kills;
+mod marks;
 mod retrieval;
 mod scans;
 mod texts;

@@ -65,6 +65,7 @@ fn body(line: &Line, about: &About) -> Option<Value> {
             | "/api/v1/repositories/{repoID}/jobs/{jobID}/retry"
             | "/api/v1/repositories/{repoID}/sources/upload"
             | "/api/v1/repositories/{repoID}/sources/import"
+            | "/api/v1/repositories/{repoID}/sources/marks"
             | "/api/v1/repositories/{repoID}/sources/{sourceID}/process"
             | "/api/v1/repositories/{repoID}/sources/{sourceID}/retry"
             | "/api/v1/repositories/{repoID}/concepts/{conceptID}/resynthesize"
@@ -82,6 +83,7 @@ fn body(line: &Line, about: &About) -> Option<Value> {
             | "/api/v1/repositories/{repoID}/sources/{sourceID}"
             | "/api/v1/repositories/{repoID}/investigations/{investigationID}"
             | "/api/v1/repositories/{repoID}/investigations/{investigationID}/sources/{sourceID}"
+            | "/api/v1/repositories/{repoID}/sources/{sourceID}/mark"
             | "/api/v1/repositories/{repoID}/invitations/{invitationID}"
             | "/api/v1/repositories/{repoID}/settings/contexts/{context}"
             | "/api/v1/repositories/{repoID}/facts/{factID}/concepts/{conceptID}",
@@ -123,6 +125,7 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         }
         ("POST", "/api/v1/sources/classify") => json!({"value": "10.1000/182"}),
         ("POST", "/api/v1/repositories/{repoID}/sources") => json!({"doi": "10.1000/182"}),
+        ("PUT", "/api/v1/repositories/{repoID}/sources/{sourceID}/mark") => json!({"kind": "retracted"}),
         ("POST", "/api/v1/promptsets") => {
             json!({"name": "Ours", "phases": {"posture": format!("Number {}", about.number)}})
         }

@@ -2,7 +2,7 @@
 
 use okt_model::{
     ContentHash, Cost, Difference, Extraction, Fact, FactFilter, FactId, FactKind, FactStatus, ImageId,
-    JobId, Money, NewFact, RepositoryId, SourceId, Waiting, content_hash,
+    JobId, MarkedSources, Money, NewFact, RepositoryId, SourceId, Waiting, content_hash,
 };
 use okt_store::fact_contradictions::NewContradiction;
 use okt_store::fact_merges::Merge;
@@ -59,7 +59,7 @@ fn fact(text: &str) -> NewFact {
 }
 
 /// A fact that somebody knows by its number.
-fn named(id: FactId, no: i64) -> Fact {
+pub(crate) fn named(id: FactId, no: i64) -> Fact {
     Fact {
         id,
         no,
@@ -74,6 +74,7 @@ fn named(id: FactId, no: i64) -> Fact {
         similar_to: None,
         duplicate_of: None,
         group: None,
+        marked: MarkedSources::default(),
     }
 }
 

@@ -1,15 +1,19 @@
 //! The functions on sources, for `isolation.rs`.
 
 use okt_model::{
-    Blob, BlobHash, FetchAttempt, ImageId, JobId, RepositoryId, SourceFailure, SourceFile, SourceFilter,
-    SourceId, SourceImage, SourceStage, SourceStatus, SourceText, TextFile, TextParts,
+    Blob, BlobHash, FetchAttempt, ImageId, JobId, MarkKind, MarkOrigin, RepositoryId, SourceFailure,
+    SourceFile, SourceFilter, SourceId, SourceImage, SourceStage, SourceStatus, SourceText, TextFile,
+    TextParts, UserId,
 };
+use okt_store::source_marks::NewMark;
 use okt_store::sources::{Fetched, NewSource};
-use okt_store::{Connection, source_images, source_texts, sources};
+use okt_store::{Connection, source_images, source_marks, source_texts, sources};
 
 use crate::repositories::isolation::Call;
+use crate::repositories::isolation_facts::named;
 
 pub(crate) const THEIRS: &str = "theirs";
+const DOI: &str = "10.1000/theirs";
 const BODY: Blob = Blob { hash: BlobHash([7; 32]), size: 3 };
 
 /// Their source, on its way to be fetched, with what belongs to one.
@@ -22,12 +26,14 @@ pub(crate) async fn plant(
     let (id, image) = (SourceId::mint(), ImageId::mint());
     assert!(sources::insert(conn, repository, &new(id, job, name)).await.unwrap());
     assert!(sources::mark(conn, repository, id, job, SourceStatus::Fetching).await.unwrap());
-    assert!(sources::mark_fetched(conn, repository, id, job, &Fetched::default()).await.unwrap());
+    let fetched = Fetched { doi: Some(DOI.to_owned()), ..Fetched::default() };
+    assert!(sources::mark_fetched(conn, repository, id, job, &fetched).await.unwrap());
     let failure = SourceFailure::new(SourceStage::Fetch, "x", "y", true);
     assert!(sources::mark_failed(conn, repository, id, job, &failure, &[]).await.unwrap());
     assert!(sources::mark(conn, repository, id, job, SourceStatus::Fetching).await.unwrap());
     source_texts::put(conn, repository, id, &text(THEIRS)).await.unwrap();
     source_images::replace(conn, repository, id, &[picture(image, THEIRS)]).await.unwrap();
+    assert!(source_marks::set(conn, repository, id, marked(MarkKind::Retracted, None)).await.unwrap());
     (id, image)
 }
 
@@ -37,6 +43,10 @@ fn new(id: SourceId, job: JobId, name: &str) -> NewSource {
         body: Some(BODY),
         ..NewSource::new(id, job, format!("https://example.org/{name}"))
     }
+}
+
+fn marked(kind: MarkKind, by: Option<SourceId>) -> NewMark<'static> {
+    NewMark { kind, by, reason: Some(THEIRS), person: UserId::mint() }
 }
 
 fn text(text: &str) -> SourceText {
@@ -220,6 +230,64 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             let mine = [picture(theirs.image, "mine")];
             source_images::replace(conn, repository, theirs.source, &mine).await?;
             Ok(false)
+        })
+    }),
+    ("source_marks::set", |conn, repository, theirs| {
+        Box::pin(async move {
+            let mark = marked(MarkKind::Superseded, None);
+            source_marks::set(conn, repository, theirs.source, mark).await
+        })
+    }),
+    ("source_marks::remove", |conn, repository, theirs| {
+        Box::pin(async move { source_marks::remove(conn, repository, theirs.source, UserId::mint()).await })
+    }),
+    ("source_marks::is_superseded_by", |conn, repository, theirs| {
+        Box::pin(async move {
+            let mine = SourceId::mint();
+            sources::insert(conn, repository, &new(mine, JobId::mint(), &mine.to_string())).await?;
+            let mark = marked(MarkKind::Superseded, Some(mine));
+            source_marks::set(conn, repository, theirs.source, mark).await?;
+            source_marks::is_superseded_by(conn, repository, theirs.source, mine).await
+        })
+    }),
+    ("source_marks::match_dois", |conn, repository, _| {
+        Box::pin(async move {
+            Ok(!source_marks::match_dois(conn, repository, &[DOI.to_owned()]).await?.is_empty())
+        })
+    }),
+    ("source_marks::insert_retracted", |conn, repository, theirs| {
+        Box::pin(async move {
+            let unmarked = sqlx::query("DELETE FROM okt_repository.source_marks WHERE repository_id = $1");
+            unmarked.bind(repository.uuid()).execute(&mut *conn).await?;
+            let found = [(theirs.source_no, None)];
+            let origin = MarkOrigin::List;
+            Ok(!source_marks::insert_retracted(conn, repository, &found, origin, None).await?.is_empty())
+        })
+    }),
+    ("source_marks::get", |conn, repository, theirs| {
+        Box::pin(async move { Ok(!source_marks::get(conn, repository, &[theirs.source]).await?.is_empty()) })
+    }),
+    ("source_marks::list_retracted_sources", |conn, repository, theirs| {
+        Box::pin(async move {
+            let sources = [theirs.source_no];
+            Ok(!source_marks::list_retracted_sources(conn, repository, &sources).await?.is_empty())
+        })
+    }),
+    ("source_marks::list_retracted_facts", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!source_marks::list_retracted_facts(conn, repository, &[theirs.fact_no]).await?.is_empty())
+        })
+    }),
+    ("source_marks::list_retracted", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!source_marks::list_retracted(conn, repository, &[theirs.fact]).await?.is_empty())
+        })
+    }),
+    ("source_marks::describe", |conn, repository, theirs| {
+        Box::pin(async move {
+            let mut facts = [named(theirs.fact, theirs.fact_no)];
+            source_marks::describe(conn, repository, &mut facts).await?;
+            Ok(facts[0].marked.is_retracted())
         })
     }),
     ("sources::delete", |conn, repository, theirs| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use okt_model::{
-    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactStatus, InvestigationId, JobId,
+    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactStatus, InvestigationId, JobId, MarkKind,
     NewConceptMerge, NewFact, RepositoryId, SourceId, UnitKind, UserId,
 };
 use okt_store::concept_aliases::{self, NewAlias};
@@ -14,10 +14,11 @@ use okt_store::contexts::{self, NewContext};
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::{self, Merge};
 use okt_store::search_units::{self, NewUnit};
+use okt_store::source_marks::NewMark;
 use okt_store::write_fence::{self, Closed};
 use okt_store::{
     Connection, Databases, Purpose, concept_merges, concept_readings, concept_twins, concept_vectors,
-    curation, investigations, moves, sources, summary_states,
+    curation, investigations, moves, source_marks, sources, summary_states,
 };
 use okt_testkit::concepts::{file_concept, link_facts};
 use okt_testkit::db::TestDatabase;
@@ -66,6 +67,8 @@ const REFERENCES: [(&str, &str, &str, &str); 42] = [
     ("relation_facts", "fact_no", "facts", "no"),
     ("search_units", "source_no", "sources", "no"),
     ("source_images", "source_id", "sources", "id"),
+    ("source_marks", "by_no", "sources", "no"),
+    ("source_marks", "source_no", "sources", "no"),
     ("source_texts", "source_id", "sources", "id"),
     ("summary_facts", "concept_no", "concepts", "no"),
     ("summary_facts", "fact_no", "facts", "no"),
@@ -191,6 +194,7 @@ async fn nothing_refers_to_what_was_deleted() {
         "search_units",
         "search_lists",
         "investigation_sources",
+        "source_marks",
         "summary_facts",
     ] {
         assert_eq!(count(&mut watcher, table, &left).await, 0, "{table}");
@@ -298,6 +302,12 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
         for source in &made {
             investigations::link(&mut tx, repository, id, *source).await.unwrap();
         }
+    }
+    // Of three sources each supersedes the one before it.
+    for pair in made.windows(2) {
+        let person = UserId::mint();
+        let mark = NewMark { kind: MarkKind::Superseded, by: Some(pair[1]), reason: None, person };
+        assert!(source_marks::set(&mut tx, repository, pair[0], mark).await.unwrap());
     }
     tx.commit().await.unwrap();
     curate(databases, repository, &fact("f1").text).await;
