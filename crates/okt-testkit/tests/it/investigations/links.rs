@@ -1,9 +1,13 @@
 //! Sources of investigations: how they come there, and how they go.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use http::Method;
 use okt_testkit::app::TestApp;
+use okt_testkit::db::run;
 use okt_testkit::multipart::form;
+use okt_testkit::wait::eventually;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -126,7 +130,20 @@ async fn a_source_that_many_add_at_once_is_there_once() {
     let app = TestApp::start().await;
     let id = begin(&app, "Bees").await;
     let source = say(&app, &["Bees dance."]).await;
-    let new = join_all((0..20).map(|_| add(&app, &id, source))).await;
+    // None of them is done before others have begun.
+    let mut barrier = app.connect().await;
+    run(&mut barrier, "BEGIN; LOCK TABLE okt_repository.investigation_sources IN SHARE MODE").await;
+    let open = async {
+        let waiting = "SELECT count(*) FROM pg_stat_activity
+                        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        eventually(Duration::from_mins(1), "several add it", async || {
+            let waiting = app.count(waiting).await;
+            if waiting >= 3 { Ok(()) } else { Err(waiting) }
+        })
+        .await;
+        run(&mut barrier, "COMMIT").await;
+    };
+    let (new, ()) = tokio::join!(join_all((0..20).map(|_| add(&app, &id, source))), open);
     assert_eq!(new.iter().filter(|new| **new).count(), 1, "{new:?}");
     assert_eq!(app.count("SELECT count(*) FROM okt_repository.investigation_sources").await, 1);
     assert_eq!(investigation(&app, &id).await["source_count"], 1);
