@@ -1,16 +1,16 @@
 //! Rows of sources, facts, lists and vectors, as the service would have written them.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use okt_model::{RepositoryId, SourceId, UnitKind, content_hash};
+use okt_model::{FactId, JobId, RepositoryId, SourceId, UnitKind, content_hash};
 use okt_search::{Posting, WORDS_VERSION, block, encode};
 use okt_store::search_units::{NAME, TITLE};
 use okt_testkit::db::run as execute;
 use okt_testkit::soak::Dice;
 use okt_vectors::Space;
 use sqlx::PgConnection;
-use uuid::Uuid;
 
 use super::EACH;
 use super::text::{self, counted};
@@ -52,11 +52,12 @@ impl Fill {
             let subject = text::subject(&mut self.dice);
             let title = text::title(&mut self.dice, subject);
             let of_title = counted(&title);
-            source_rows.push_str(&format!(
-                "{repository}\t{}\t{no}\tfile:{no}\tprocessed\t{}\t{title}\ten\t{EACH}\n",
+            let _ = writeln!(
+                source_rows,
+                "{repository}\t{}\t{no}\tfile:{no}\tprocessed\t{}\t{title}\ten\t{EACH}",
                 SourceId::mint(),
-                Uuid::now_v7(),
-            ));
+                JobId::mint(),
+            );
             let mut whole = of_title.clone();
             let mut names = BTreeMap::new();
             for _ in 0..EACH {
@@ -72,13 +73,14 @@ impl Fill {
                 for (word, count) in &of_title {
                     *words.entry(word.clone()).or_default() += count;
                 }
-                fact_rows.push_str(&format!(
-                    "{repository}\t{}\t{}\t{text}\t\\\\x{}\ttext\tstable\tgenerated\t1\n",
-                    Uuid::now_v7(),
+                let _ = writeln!(
+                    fact_rows,
+                    "{repository}\t{}\t{}\t{text}\t\\\\x{}\ttext\tstable\tgenerated\t1",
+                    FactId::mint(),
                     self.facts,
                     content_hash(&format!("{text}{}", self.facts)),
-                ));
-                links.push_str(&format!("{repository}\t{no}\t{}\t{{0}}\n", self.facts));
+                );
+                let _ = writeln!(links, "{repository}\t{no}\t{}\t{{0}}", self.facts);
                 lists.add(repository, UnitKind::Fact, self.facts, no, &words);
             }
             names.extend(okt_search::title_name(&title).map(|name| (format!("{NAME}{name}"), TITLE)));
@@ -114,12 +116,13 @@ impl Fill {
         let mut rows = String::new();
         for ((kind, word), postings) in lists.postings {
             for one in postings.chunk_by(|one, other| block(one.unit) == block(other.unit)) {
-                rows.push_str(&format!(
-                    "{repository}\t{kind}\t{word}\t{}\t{}\t\\\\x{}\n",
+                let _ = writeln!(
+                    rows,
+                    "{repository}\t{kind}\t{word}\t{}\t{}\t\\\\x{}",
                     block(one[0].unit),
                     one.len(),
                     hex::encode(encode(one)),
-                ));
+                );
             }
         }
         self.copy(
@@ -205,10 +208,11 @@ impl Lists {
         let all: Vec<&str> = words.keys().map(String::as_str).collect();
         // Names have blanks.
         let all = all.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(",");
-        self.units.push_str(&format!(
-            "{repository}\t{}\t{no}\t{source}\t{length}\t{{{all}}}\t{version}\n",
+        let _ = writeln!(
+            self.units,
+            "{repository}\t{}\t{no}\t{source}\t{length}\t{{{all}}}\t{version}",
             kind.number()
-        ));
+        );
     }
 }
 
