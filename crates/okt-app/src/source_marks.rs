@@ -36,8 +36,15 @@ struct Found {
     source: DoiMatch,
     /// The latest one, and when.
     retraction: Option<(Option<String>, Option<String>)>,
-    /// When it was last reinstated.
-    reinstated: Option<Option<String>>,
+    /// The last time.
+    reinstated: Option<Reinstated>,
+}
+
+/// That a paper holds again.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Reinstated {
+    /// Since when, if the list says so.
+    date: Option<String>,
 }
 
 /// What became of a list.
@@ -232,7 +239,7 @@ impl MarkImport {
             });
             let date = notice.date.clone();
             if !retraction {
-                found.reinstated = found.reinstated.take().max(Some(date));
+                found.reinstated = found.reinstated.take().max(Some(Reinstated { date }));
                 continue;
             }
             again |= found.retraction.is_some();
@@ -252,7 +259,8 @@ impl MarkImport {
             let Some((date, reason)) = retraction else { continue };
             matched += 1;
             // Where a date is missing nobody knows which came later; a paper that somebody stands by is not called retracted.
-            let taken_back = reinstated.is_some_and(|then| then.is_none() || date.is_none() || then >= date);
+            let taken_back =
+                reinstated.is_some_and(|then| then.date.is_none() || date.is_none() || then.date >= date);
             if source.kind == Some(MarkKind::Retracted) {
                 already_marked += 1;
             } else if taken_back {

@@ -55,39 +55,11 @@ fn body(line: &Line, about: &About) -> Option<Value> {
     if line.kind == LineKind::Service {
         return Some(json!({}));
     }
-    Some(match (method(line).as_str(), line.path.as_str()) {
-        ("GET", _)
-        | (
-            "POST",
-            "/api/v1/auth/logout"
-            | "/api/v1/admin/jobs/rescue"
-            | "/api/v1/repositories/{repoID}/jobs/{jobID}/cancel"
-            | "/api/v1/repositories/{repoID}/jobs/{jobID}/retry"
-            | "/api/v1/repositories/{repoID}/sources/upload"
-            | "/api/v1/repositories/{repoID}/sources/import"
-            | "/api/v1/repositories/{repoID}/sources/marks"
-            | "/api/v1/repositories/{repoID}/sources/{sourceID}/process"
-            | "/api/v1/repositories/{repoID}/sources/{sourceID}/retry"
-            | "/api/v1/repositories/{repoID}/concepts/{conceptID}/resynthesize"
-            | "/api/v1/repositories/{repoID}/settings/contribute-all"
-            | "/api/v1/repositories/{repoID}/settings/pull-all"
-            | "/api/v1/repositories/{repoID}/curation/{curationID}/undo",
-        )
-        | (
-            "DELETE",
-            "/api/v1/users/me/api-keys/{keyID}"
-            | "/api/v1/users/me/grants/{grantID}"
-            | "/api/v1/users/me/sessions/{sessionID}"
-            | "/api/v1/oauth/register/{clientID}"
-            | "/api/v1/repositories/{repoID}"
-            | "/api/v1/repositories/{repoID}/sources/{sourceID}"
-            | "/api/v1/repositories/{repoID}/investigations/{investigationID}"
-            | "/api/v1/repositories/{repoID}/investigations/{investigationID}/sources/{sourceID}"
-            | "/api/v1/repositories/{repoID}/sources/{sourceID}/mark"
-            | "/api/v1/repositories/{repoID}/invitations/{invitationID}"
-            | "/api/v1/repositories/{repoID}/settings/contexts/{context}"
-            | "/api/v1/repositories/{repoID}/facts/{factID}/concepts/{conceptID}",
-        ) => return None,
+    let (method, path) = (method(line), line.path.as_str());
+    if takes_none(method.as_str(), path) {
+        return None;
+    }
+    Some(match (method.as_str(), path) {
         ("POST", "/api/v1/oauth/register") => json!({"redirect_uris": ["http://127.0.0.1/callback"]}),
         ("POST", "/api/v1/auth/register") => {
             json!({"email": format!("new-{}@example.org", about.number), "password": PASSWORD})
@@ -164,6 +136,45 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         }
         (method, path) => panic!("{method} {path} is new: say in matrix.rs what to send there"),
     })
+}
+
+/// Whether a request like this has no body.
+fn takes_none(method: &str, path: &str) -> bool {
+    matches!(
+        (method, path),
+        ("GET", _)
+            | (
+                "POST",
+                "/api/v1/auth/logout"
+                    | "/api/v1/admin/jobs/rescue"
+                    | "/api/v1/repositories/{repoID}/jobs/{jobID}/cancel"
+                    | "/api/v1/repositories/{repoID}/jobs/{jobID}/retry"
+                    | "/api/v1/repositories/{repoID}/sources/upload"
+                    | "/api/v1/repositories/{repoID}/sources/import"
+                    | "/api/v1/repositories/{repoID}/sources/marks"
+                    | "/api/v1/repositories/{repoID}/sources/{sourceID}/process"
+                    | "/api/v1/repositories/{repoID}/sources/{sourceID}/retry"
+                    | "/api/v1/repositories/{repoID}/concepts/{conceptID}/resynthesize"
+                    | "/api/v1/repositories/{repoID}/settings/contribute-all"
+                    | "/api/v1/repositories/{repoID}/settings/pull-all"
+                    | "/api/v1/repositories/{repoID}/curation/{curationID}/undo",
+            )
+            | (
+                "DELETE",
+                "/api/v1/users/me/api-keys/{keyID}"
+                    | "/api/v1/users/me/grants/{grantID}"
+                    | "/api/v1/users/me/sessions/{sessionID}"
+                    | "/api/v1/oauth/register/{clientID}"
+                    | "/api/v1/repositories/{repoID}"
+                    | "/api/v1/repositories/{repoID}/sources/{sourceID}"
+                    | "/api/v1/repositories/{repoID}/investigations/{investigationID}"
+                    | "/api/v1/repositories/{repoID}/investigations/{investigationID}/sources/{sourceID}"
+                    | "/api/v1/repositories/{repoID}/sources/{sourceID}/mark"
+                    | "/api/v1/repositories/{repoID}/invitations/{invitationID}"
+                    | "/api/v1/repositories/{repoID}/settings/contexts/{context}"
+                    | "/api/v1/repositories/{repoID}/facts/{factID}/concepts/{conceptID}",
+            )
+    )
 }
 
 fn verb(line: &Line) -> &str {
