@@ -21,16 +21,17 @@ const LAYERS: &[(&str, u8)] = &[
     ("okt-auth", 3),
     ("okt-queue", 3),
     ("okt-vectors", 3),
-    ("okt-app", 4),
-    ("okt-jobs", 4),
-    ("okt-wire", 5),
-    ("okt-api", 6),
-    ("okt-mcp", 6),
-    ("okt-registry", 6),
-    ("okt-cli", 7),
+    ("okt-check", 4),
+    ("okt-app", 5),
+    ("okt-jobs", 5),
+    ("okt-wire", 6),
+    ("okt-api", 7),
+    ("okt-mcp", 7),
+    ("okt-registry", 7),
+    ("okt-cli", 8),
     // Beside the layers: may use every crate, and no crate may use them.
-    ("okt-testkit", 8),
-    ("xtask", 8),
+    ("okt-testkit", 9),
+    ("xtask", 9),
 ];
 
 /// Who may know an engine; for everybody else it does not exist.
@@ -131,7 +132,7 @@ mod tests {
         for (crates, expected) in [
             (
                 vec![("okt-store", &["okt-app"][..]), ("okt-app", &[])],
-                "okt-store (layer 2) must not use okt-app (layer 4)",
+                "okt-store (layer 2) must not use okt-app (layer 5)",
             ),
             (
                 vec![("okt-store", &["okt-http"]), ("okt-http", &[])],
@@ -139,7 +140,7 @@ mod tests {
             ),
             (
                 vec![("okt-api", &["okt-testkit"]), ("okt-testkit", &[])],
-                "okt-api (layer 6) must not use okt-testkit (layer 8)",
+                "okt-api (layer 7) must not use okt-testkit (layer 9)",
             ),
             (vec![("okt-api", &["sqlx"])], "okt-api must not know sqlx"),
             (vec![("okt-app", &["axum"])], "okt-app must not know axum"),

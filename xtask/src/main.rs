@@ -5,6 +5,7 @@ mod cargo;
 mod ci;
 mod layers;
 mod sqlx;
+mod web;
 
 use std::path::PathBuf;
 
@@ -35,6 +36,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Build the web UI into `web/dist`, from where it becomes a part of the binary. Needs npm.
+    Web,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -43,5 +46,6 @@ fn main() -> anyhow::Result<()> {
         Chore::Bench => bench::run(),
         Chore::Ci => ci::run(),
         Chore::Sqlx { check } => sqlx::record(check),
+        Chore::Web => web::build(),
     }
 }

@@ -1,0 +1,166 @@
+//! The session of this browser: a short-lived token in memory, and one refresh at a time for all tabs.
+//!
+//! The refresh token is in a cookie that scripts can't read. Each can be used once, and two tabs that use the same one at
+//! once can end the session; so tabs ask each other for the token first, and refresh one after the other.
+
+/** The address of the installation, with a slash at its end. */
+export const BASE = new URL(".", document.baseURI).href;
+
+export type SessionState = "starting" | "in" | "out";
+type Message = { kind: "ask" } | { kind: "token"; token: string; until: number } | { kind: "out" };
+
+const LOCK = "okt-refresh";
+/** How long other tabs have to answer. */
+const ASK_FOR = 80;
+/** How long before its end a token is exchanged. */
+const EARLY = 60_000;
+
+let token: string | null = null;
+let until = 0;
+let state: SessionState = "starting";
+let refreshing: Promise<boolean> | null = null;
+let timer: ReturnType<typeof setTimeout> | undefined;
+const listeners = new Set<() => void>();
+const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel("okt") : null;
+let answered: (() => void) | null = null;
+
+export const session = {
+  state: () => state,
+  token: () => token,
+  subscribe(listener: () => void) {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  },
+};
+
+function become(next: SessionState) {
+  if (state === next) return;
+  state = next;
+  for (const listener of listeners) listener();
+}
+
+function keep(next: string, ends: number) {
+  token = next;
+  until = ends;
+  clearTimeout(timer);
+  // Not all tabs at the same moment.
+  const wait = Math.max(1_000, ends - Date.now() - EARLY - Math.random() * 10_000);
+  timer = setTimeout(() => void refresh(), Math.min(wait, 2_000_000_000));
+  become("in");
+}
+
+const valid = () => token !== null && until - Date.now() > EARLY / 2;
+
+channel?.addEventListener("message", (event: MessageEvent<Message>) => {
+  const said = event.data;
+  if (said.kind === "ask" && token !== null && valid()) channel.postMessage({ kind: "token", token, until });
+  if (said.kind === "token" && said.until > until) {
+    keep(said.token, said.until);
+    answered?.();
+  }
+  if (said.kind === "out") forget();
+});
+
+function askOthers(): Promise<void> {
+  if (!channel) return Promise.resolve();
+  return new Promise((resolve) => {
+    answered = resolve;
+    channel.postMessage({ kind: "ask" });
+    setTimeout(resolve, ASK_FOR);
+  });
+}
+
+/** Runs alone in this browser, where that can be had. */
+function alone<T>(run: () => Promise<T>): Promise<T> {
+  return navigator.locks ? navigator.locks.request(LOCK, run) : run();
+}
+
+/** A token that is valid, from another tab or from the service. False: nobody is signed in. */
+export function refresh(refused?: string): Promise<boolean> {
+  refreshing ??= renewed(refused).finally(() => {
+    refreshing = null;
+  });
+  return refreshing;
+}
+
+const fresh = (refused?: string) => token !== null && token !== refused && until - Date.now() > EARLY;
+
+async function renewed(refused?: string): Promise<boolean> {
+  await askOthers();
+  if (fresh(refused)) return true;
+  return alone(async () => {
+    // While this tab waited another one may have refreshed.
+    await askOthers();
+    if (fresh(refused)) return true;
+    let response: Response;
+    try {
+      response = await fetch(`${BASE}api/v1/auth/refresh`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: "{}",
+      });
+    } catch {
+      // Without a connection nobody is signed out.
+      if (state === "starting") become(token ? "in" : "out");
+      return false;
+    }
+    if (response.ok) {
+      const body = (await response.json()) as { token: string; expires_in: number };
+      accept(body.token, body.expires_in);
+      return true;
+    }
+    if (response.status < 500 && response.status !== 429) forget();
+    else if (state === "starting") become("out");
+    return false;
+  });
+}
+
+/** A token that the service has just given. */
+export function accept(next: string, seconds: number) {
+  const ends = Date.now() + seconds * 1000;
+  keep(next, ends);
+  channel?.postMessage({ kind: "token", token: next, until: ends });
+}
+
+function forget() {
+  token = null;
+  until = 0;
+  clearTimeout(timer);
+  become("out");
+}
+
+export async function signOut() {
+  if (token) {
+    await fetch(`${BASE}api/v1/auth/logout`, { method: "POST", headers: { authorization: `Bearer ${token}` } }).catch(() => {});
+  }
+  forget();
+  channel?.postMessage({ kind: "out" });
+}
+
+/** As `fetch`, with the token; after 401 once more with a new one, and when there is none as soon as somebody has signed in. */
+export async function authorized(input: Request): Promise<Response> {
+  for (let attempt = 0; ; attempt += 1) {
+    const used = token;
+    const request = input.clone();
+    if (used) request.headers.set("authorization", `Bearer ${used}`);
+    const response = await fetch(request);
+    if (response.status !== 401 || attempt >= 3) return response;
+    if (await refresh(used ?? undefined)) continue;
+    if (state !== "out") return response;
+    await signedIn(input.signal);
+  }
+}
+
+function signedIn(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = session.subscribe(() => {
+      if (state !== "in") return;
+      stop();
+      resolve();
+    });
+    signal.addEventListener("abort", () => {
+      stop();
+      reject(signal.reason);
+    });
+  });
+}

@@ -1,0 +1,193 @@
+//! Live jobs of a repository: one stream for all tabs of this browser.
+//!
+//! The tab that holds the lock reads the stream and tells the others. Browsers allow few connections to one host, so a
+//! stream for each tab would leave none for the pages.
+
+import { useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { createParser } from "eventsource-parser";
+import { useEffect, useSyncExternalStore } from "react";
+import { ApiError, api, ok, R, raw, type Schemas } from "../api/client";
+import { session } from "../api/session";
+
+export type Job = Schemas["Job"];
+type News = { repo: string } & ({ job: Job } | { health: string } | { live: boolean });
+
+const SILENT = 40_000;
+const POLL = 15_000;
+const FINAL = new Set(["completed", "cancelled", "discarded"]);
+/** Finished jobs are shown for a while. */
+const KEPT = 200;
+
+let jobs: ReadonlyMap<string, Job> = new Map();
+let live = true;
+const listeners = new Set<() => void>();
+function tell() {
+  for (const listener of listeners) listener();
+}
+const subscribe = (listener: () => void) => {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+};
+
+export const isOver = (job: Job) => FINAL.has(job.state);
+
+/** All jobs that are known of, by their ids. */
+export const useJobs = () => useSyncExternalStore(subscribe, () => jobs);
+/** Whether news comes as it happens. */
+export const useLive = () => useSyncExternalStore(subscribe, () => live);
+
+function setLive(next: boolean) {
+  if (live === next) return;
+  live = next;
+  tell();
+}
+
+function take(client: QueryClient, repo: string, job: Job) {
+  const next = new Map(jobs);
+  next.delete(job.id);
+  next.set(job.id, job);
+  while (next.size > KEPT) next.delete(next.keys().next().value as string);
+  jobs = next;
+  tell();
+  if (job.source_id) later(client, repo, job.source_id);
+  if (job.report_id && isOver(job)) {
+    void client.invalidateQueries({ queryKey: ["report", repo, job.report_id] });
+    void client.invalidateQueries({ queryKey: ["reports", repo] });
+  }
+}
+
+const waiting = new Map<string, ReturnType<typeof setTimeout>>();
+
+/** Asks once for a source of which several things happened, and changes the rows where it is shown. */
+function later(client: QueryClient, repo: string, source: string) {
+  const key = `${repo}/${source}`;
+  if (waiting.has(key)) return;
+  waiting.set(
+    key,
+    setTimeout(() => {
+      waiting.delete(key);
+      void refreshSource(client, repo, source);
+    }, 300),
+  );
+}
+
+async function refreshSource(client: QueryClient, repo: string, source: string) {
+  let row: Schemas["Source"];
+  try {
+    row = await ok(api.GET(`${R}/sources/{sourceID}`, { params: { path: { repoID: repo, sourceID: source }, query: { include: "" } } }));
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) void client.invalidateQueries({ queryKey: ["sources", repo] });
+    return;
+  }
+  let known = false;
+  client.setQueriesData<{ pages: { data: Schemas["SourceSummary"][] }[] }>({ queryKey: ["sources", repo] }, (old) => {
+    if (!old) return old;
+    const pages = old.pages.map((page) => {
+      if (!page.data.some((one) => one.id === source)) return page;
+      known = true;
+      return { ...page, data: page.data.map((one) => (one.id === source ? { ...one, ...row } : one)) };
+    });
+    return { ...old, pages };
+  });
+  const before = client.getQueryData<Schemas["Source"]>(["source", repo, source]);
+  client.setQueryData(["source", repo, source], row);
+  if (!known) void client.invalidateQueries({ queryKey: ["sources", repo] });
+  if (before && (before.fact_count !== row.fact_count || before.status !== row.status)) {
+    void client.invalidateQueries({ queryKey: ["source-facts", repo, source] });
+    void client.invalidateQueries({ queryKey: ["source-page", repo, source] });
+  }
+  if (row.status === "processed") {
+    void client.invalidateQueries({ queryKey: ["facts", repo] });
+    void client.invalidateQueries({ queryKey: ["repository", repo] });
+  }
+}
+
+/** Follows the jobs of a repository for as long as the page is shown. */
+export function useEvents(repo: string) {
+  const client = useQueryClient();
+  useEffect(() => {
+    if (!repo) return;
+    const stop = new AbortController();
+    const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel("okt-events") : null;
+    const hear = (news: News) => {
+      if (news.repo !== repo) return;
+      if ("job" in news) take(client, repo, news.job);
+      else if ("live" in news) setLive(news.live);
+      else void client.invalidateQueries({ queryKey: ["report", repo, news.health] });
+    };
+    channel?.addEventListener("message", (event: MessageEvent<News>) => hear(event.data));
+    const spread = (news: News) => {
+      hear(news);
+      channel?.postMessage(news);
+    };
+    const lead = () => follow(repo, spread, stop.signal);
+    if (navigator.locks) {
+      navigator.locks.request(`okt-events:${repo}`, { signal: stop.signal }, lead).catch(() => {});
+    } else void lead();
+    return () => {
+      stop.abort();
+      channel?.close();
+      jobs = new Map();
+    };
+  }, [repo, client]);
+}
+
+async function follow(repo: string, spread: (news: News) => void, signal: AbortSignal) {
+  let last = "";
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      if (session.state() === "out") throw new Error("signed out");
+      const headers: Record<string, string> = { accept: "text/event-stream" };
+      if (last) headers["last-event-id"] = last;
+      const silence = new AbortController();
+      let timer = setTimeout(() => silence.abort(), SILENT);
+      const response = await raw(`api/v1/repositories/${repo}/events`, { headers, signal: AbortSignal.any([signal, silence.signal]) });
+      const parser = createParser({
+        onEvent: (event) => {
+          if (event.id) last = event.id;
+          if (!event.data) return;
+          if (event.event === "job") spread({ repo, job: JSON.parse(event.data) as Job });
+          if (event.event === "report.health_changed") spread({ repo, health: (JSON.parse(event.data) as { report_id: string }).report_id });
+        },
+      });
+      spread({ repo, live: true });
+      failures = 0;
+      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+      for (;;) {
+        const piece = await reader?.read();
+        if (!piece || piece.done) break;
+        clearTimeout(timer);
+        timer = setTimeout(() => silence.abort(), SILENT);
+        parser.feed(piece.value);
+      }
+      clearTimeout(timer);
+    } catch (error) {
+      if (signal.aborted) return;
+      failures += 1;
+      const refused = error instanceof ApiError && (error.status === 429 || error.status === 503);
+      if (refused || failures > 2) spread({ repo, live: false });
+      if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return;
+      if (refused) await poll(repo, spread);
+      await pause(refused ? POLL : Math.min(30_000, 1_000 * 2 ** (failures - 1)) * (0.8 + Math.random() * 0.4), signal);
+    }
+  }
+}
+
+async function poll(repo: string, spread: (news: News) => void) {
+  try {
+    const page = await ok(api.GET(`${R}/jobs`, { params: { path: { repoID: repo }, query: { limit: 50 } } }));
+    for (const job of page.data.toReversed()) spread({ repo, job });
+  } catch {
+    // The next time.
+  }
+}
+
+const pause = (ms: number, signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });

@@ -1,0 +1,146 @@
+//! Addresses and their pages. Each page is a script of its own.
+
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, parseSearchWith, stringifySearchWith } from "@tanstack/react-router";
+import { BASE } from "../api/session";
+import { Skeleton } from "../parts/states";
+import { NotFound, RepositoryShell, RootShell } from "./shell";
+
+const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined);
+const number = (value: unknown) => {
+  const n = Number(value);
+  return Number.isInteger(n) && n > 0 ? n : undefined;
+};
+
+const root = createRootRoute({ component: RootShell, notFoundComponent: NotFound });
+
+const home = createRoute({ getParentRoute: () => root, path: "/", component: lazyRouteComponent(() => import("../pages/repositories")) });
+const account = createRoute({ getParentRoute: () => root, path: "/account", component: lazyRouteComponent(() => import("../pages/account")) });
+const development = import.meta.env.DEV
+  ? [createRoute({ getParentRoute: () => root, path: "/dev/parts", component: lazyRouteComponent(() => import("../pages/gallery")) })]
+  : [];
+
+const repository = createRoute({ getParentRoute: () => root, path: "/r/$slug", component: RepositoryShell });
+const at = () => repository;
+
+const overview = createRoute({ getParentRoute: at, path: "/", component: lazyRouteComponent(() => import("../pages/overview")) });
+const sources = createRoute({
+  getParentRoute: at,
+  path: "/sources",
+  validateSearch: (search: Record<string, unknown>): { q?: string; status?: string; kind?: string; sort?: string; add?: string } => ({
+    q: text(search.q),
+    status: text(search.status),
+    kind: text(search.kind),
+    sort: text(search.sort),
+    add: text(search.add),
+  }),
+  component: lazyRouteComponent(() => import("../pages/sources")),
+});
+const reader = createRoute({
+  getParentRoute: at,
+  path: "/sources/$id",
+  validateSearch: (search: Record<string, unknown>): { fact?: string; page?: number; view?: string } => ({
+    fact: text(search.fact),
+    page: number(search.page),
+    view: text(search.view),
+  }),
+  component: lazyRouteComponent(() => import("../pages/reader")),
+});
+const search = createRoute({
+  getParentRoute: at,
+  path: "/search",
+  validateSearch: (search: Record<string, unknown>): { q?: string; types?: string; mode?: string; explain?: string } => ({
+    q: text(search.q),
+    types: text(search.types),
+    mode: text(search.mode),
+    explain: text(search.explain),
+  }),
+  component: lazyRouteComponent(() => import("../pages/search")),
+});
+const facts = createRoute({
+  getParentRoute: at,
+  path: "/facts",
+  validateSearch: (search: Record<string, unknown>): { q?: string; status?: string; sort?: string; concept?: string; grouped?: string } => ({
+    q: text(search.q),
+    status: text(search.status),
+    sort: text(search.sort),
+    concept: text(search.concept),
+    grouped: text(search.grouped),
+  }),
+  component: lazyRouteComponent(() => import("../pages/facts")),
+});
+const fact = createRoute({ getParentRoute: at, path: "/facts/$id", component: lazyRouteComponent(() => import("../pages/fact")) });
+const concepts = createRoute({
+  getParentRoute: at,
+  path: "/concepts",
+  validateSearch: (search: Record<string, unknown>): { q?: string; context?: string; sort?: string; small?: string } => ({
+    q: text(search.q),
+    context: text(search.context),
+    sort: text(search.sort),
+    small: text(search.small),
+  }),
+  component: lazyRouteComponent(() => import("../pages/concepts")),
+});
+const concept = createRoute({
+  getParentRoute: at,
+  path: "/concepts/$id",
+  validateSearch: (search: Record<string, unknown>): { tab?: string; version?: number; diff?: number } => ({
+    tab: text(search.tab),
+    version: number(search.version),
+    diff: number(search.diff),
+  }),
+  component: lazyRouteComponent(() => import("../pages/concept")),
+});
+const contradictions = createRoute({
+  getParentRoute: at,
+  path: "/contradictions",
+  validateSearch: (search: Record<string, unknown>): { state?: string } => ({ state: text(search.state) }),
+  component: lazyRouteComponent(() => import("../pages/contradictions")),
+});
+const investigations = createRoute({ getParentRoute: at, path: "/investigations", component: lazyRouteComponent(() => import("../pages/investigations")) });
+const investigation = createRoute({
+  getParentRoute: at,
+  path: "/investigations/$id",
+  validateSearch: (search: Record<string, unknown>): { tab?: string } => ({ tab: text(search.tab) }),
+  component: lazyRouteComponent(() => import("../pages/investigation")),
+});
+const reports = createRoute({ getParentRoute: at, path: "/reports", component: lazyRouteComponent(() => import("../pages/reports")) });
+const report = createRoute({
+  getParentRoute: at,
+  path: "/reports/$id",
+  validateSearch: (search: Record<string, unknown>): { show?: string; sentence?: string } => ({ show: text(search.show), sentence: text(search.sentence) }),
+  component: lazyRouteComponent(() => import("../pages/report")),
+});
+const graph = createRoute({
+  getParentRoute: at,
+  path: "/graph",
+  validateSearch: (search: Record<string, unknown>): { center?: string; view?: string; to?: string } => ({ center: text(search.center), view: text(search.view), to: text(search.to) }),
+  component: lazyRouteComponent(() => import("../pages/graph")),
+});
+const history = createRoute({ getParentRoute: at, path: "/history", component: lazyRouteComponent(() => import("../pages/history")) });
+const jobs = createRoute({
+  getParentRoute: at,
+  path: "/jobs",
+  validateSearch: (search: Record<string, unknown>): { state?: string } => ({ state: text(search.state) }),
+  component: lazyRouteComponent(() => import("../pages/jobs")),
+});
+
+const pages = [overview, sources, reader, search, facts, fact, concepts, concept, contradictions, investigations, investigation, reports, report, graph, history, jobs];
+const tree = root.addChildren([home, account, ...development, repository.addChildren(pages)]);
+
+export const router = createRouter({
+  routeTree: tree,
+  basepath: new URL(BASE).pathname,
+  defaultPreload: "intent",
+  scrollRestoration: true,
+  // Words stay words: `?q=2019` is no number.
+  parseSearch: parseSearchWith((value) => value),
+  stringifySearch: stringifySearchWith(String),
+  defaultPendingComponent: () => <Skeleton />,
+  defaultPendingMs: 150,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

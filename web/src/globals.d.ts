@@ -1,0 +1,2 @@
+/** Where the files are that pdf.js loads by itself. */
+declare const PDFJS_FOLDER: string;

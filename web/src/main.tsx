@@ -1,0 +1,41 @@
+import { QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { I18nProvider } from "react-aria-components";
+import { refresh } from "./api/session";
+import { queries } from "./app/queries";
+import { router } from "./app/router";
+import { applyTheme } from "./app/theme";
+import { language, loadWords } from "./words";
+import "./app/tokens.css";
+import "./app/base.css";
+import "./app/shell.css";
+
+applyTheme();
+document.documentElement.lang = language;
+
+// A page of before an update asks for scripts that are gone: load the page again, once.
+addEventListener("vite:preloadError", (event) => {
+  try {
+    if (sessionStorage.getItem("okt-reloaded") === location.href) return;
+    sessionStorage.setItem("okt-reloaded", location.href);
+  } catch {
+    return;
+  }
+  event.preventDefault();
+  location.reload();
+});
+
+void refresh();
+await loadWords();
+
+createRoot(document.getElementById("root") as HTMLElement).render(
+  <StrictMode>
+    <I18nProvider locale={language === "de" ? "de-DE" : "en-US"}>
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </I18nProvider>
+  </StrictMode>,
+);

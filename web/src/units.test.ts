@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { highlightSpans } from "./parts/highlight";
+import { addressesOf } from "./pages/addresses";
+import { paragraphs } from "./pages/paragraphs";
+import { bare, blocksOf } from "./pages/report-blocks";
+
+test("addresses are found in any text, each once", () => {
+  const text = "See https://example.org/a(b), doi:10.1000/182 and 10.1000/182.\narXiv:1706.03762; <https://example.org/a>, not javascript:alert(1) nor example.org";
+  expect(addressesOf(text)).toEqual(["https://example.org/a(b", "doi:10.1000/182", "10.1000/182", "arXiv:1706.03762", "https://example.org/a"]);
+  expect(addressesOf("nothing")).toEqual([]);
+});
+
+test("a text is cut by code points, and lines inside of a sentence are joined", () => {
+  const text = "🐝 Eins.\n\nZwei ist\nlang. Drei.";
+  const offsets = [
+    [0, 7],
+    [9, 23],
+    [24, 29],
+  ];
+  expect(paragraphs(text, offsets).map((one) => one.map((piece) => [piece.index, piece.text]))).toEqual([
+    [[0, "🐝 Eins."]],
+    [
+      [1, "Zwei ist lang."],
+      [null, " "],
+      [2, "Drei."],
+    ],
+  ]);
+});
+
+test("a report keeps its headings, items and sentences, and hostile text stays text", () => {
+  const markdown = "# Title\n\nOne is **so**. Two <b>is</b>.\n\n- Item one.\n- Item two.\n\n```\ncode. x\n```\n";
+  const at = (text: string, index: number) => ({ sentence_index: index, start: markdown.indexOf(text), end: markdown.indexOf(text) + text.length, text, state: "supported" as const, waiting: false });
+  const blocks = blocksOf(markdown, [at("One is **so**.", 0), at("Two <b>is</b>.", 1), at("Item one.", 2), at("Item two.", 3)]);
+  expect(blocks.map((block) => [block.kind, block.parts.map((part) => [part.sentence?.sentence_index ?? null, bare(part.text)])])).toEqual([
+    ["h1", [[null, "Title"]]],
+    [
+      "p",
+      [
+        [0, "One is so."],
+        [null, " "],
+        [1, "Two <b>is</b>."],
+      ],
+    ],
+    ["li", [[2, "Item one."]]],
+    ["li", [[3, "Item two."]]],
+    ["pre", [[null, "code. x\n"]]],
+  ]);
+  expect(bare("A [link](javascript:alert(1)) and `code`")).toBe("A link) and code");
+});
+
+test("what is like the question is marked by code points", () => {
+  expect(highlightSpans("🐝 bees", [[2, 6]])).toEqual([
+    { text: "🐝 ", marked: false },
+    { text: "bees", marked: true },
+  ]);
+  expect(highlightSpans("ab", [])).toEqual([{ text: "ab", marked: false }]);
+});

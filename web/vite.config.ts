@@ -1,0 +1,52 @@
+import { cpSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import optimizeLocales from "@react-aria/optimize-locales-plugin";
+import react from "@vitejs/plugin-react";
+import { defineConfig, type Plugin } from "vite";
+
+const pdfjs = resolve(import.meta.dirname, "node_modules/pdfjs-dist");
+const pdfjsVersion: string = JSON.parse(readFileSync(`${pdfjs}/package.json`, "utf8")).version;
+/** Where the tables and fonts of pdf.js are served; the name carries the version, so that browsers may keep them. */
+const pdfjsFolder = `assets/pdfjs-${pdfjsVersion}`;
+
+/** Copies what pdf.js loads by itself: tables of characters, the standard fonts, decoders that need no WebAssembly. */
+const pdfjsFiles: Plugin = {
+  name: "pdfjs-files",
+  apply: "build",
+  closeBundle() {
+    const to = resolve(import.meta.dirname, "dist", pdfjsFolder);
+    for (const folder of ["cmaps", "standard_fonts", "wasm"]) {
+      cpSync(`${pdfjs}/${folder}`, `${to}/${folder}`, {
+        recursive: true,
+        filter: (name) => !name.endsWith(".wasm") && !name.includes("quickjs"),
+      });
+    }
+  },
+};
+
+/** In development nothing puts a nonce into the page. */
+const noNonce: Plugin = {
+  name: "no-nonce",
+  apply: "serve",
+  transformIndexHtml: (html) => html.replace('nonce="NONCE"', 'nonce=""'),
+};
+
+export default defineConfig({
+  // The page has a `<base>`, so that okt works below a path.
+  base: "./",
+  plugins: [react(), { ...optimizeLocales.vite({ locales: ["en-US", "de-DE"] }), enforce: "pre" }, pdfjsFiles, noNonce],
+  define: { PDFJS_FOLDER: JSON.stringify(pdfjsFolder) },
+  worker: { format: "es" },
+  build: {
+    target: "es2022",
+    modulePreload: { polyfill: false },
+    // Small files inside of scripts would be data: addresses, which the policy of the page refuses.
+    assetsInlineLimit: 0,
+    chunkSizeWarningLimit: 1000,
+    reportCompressedSize: false,
+  },
+  server: {
+    port: Number(process.env.PORT ?? 5173),
+    proxy: { "/api": process.env.OKT_URL ?? "http://127.0.0.1:8080", "/readyz": process.env.OKT_URL ?? "http://127.0.0.1:8080" },
+  },
+});
