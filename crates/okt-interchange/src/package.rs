@@ -1,0 +1,1 @@
+//! The Decomposition Package of one source.
