@@ -52,6 +52,20 @@ api-clients *args: services
     cargo build --workspace
     scripts/api-clients {{ args }}
 
+# Export a repository in every format, and let tools of these formats read the files
+exports *args: services
+    cargo build --workspace
+    scripts/exports {{ args }}
+
+# Build the web UI into web/dist
+web:
+    scripts/web build
+
+# Walk through the web UI in a real browser
+web-tests *args: services web
+    cargo build --workspace
+    scripts/web-tests {{ args }}
+
 # Everything that must hold before a change is accepted
 ci:
     bash .ci/run

@@ -10,6 +10,7 @@ use okt_wire::auth::{Login, Refresh, Registration, SignedInView, TokensView};
 
 use crate::Api;
 use crate::extract::{CurrentCaller, RequestOrigin, Site, cookie};
+use crate::web;
 
 const COOKIE: &str = "okt_refresh";
 
@@ -111,7 +112,7 @@ pub async fn logout(
     caller: CurrentCaller,
 ) -> Result<Response, Problem> {
     api.app.logout(&origin.into(), &caller.0).await?;
-    let gone = set_cookie("", 0);
+    let gone = set_cookie(&api, "", 0);
     Ok((StatusCode::NO_CONTENT, gone).into_response())
 }
 
@@ -129,13 +130,15 @@ fn deliver_refresh_token(api: &Api, tokens: &SessionTokens, as_cookie: bool) -> 
         return (Some(tokens.refresh.expose().to_owned()), HeaderMap::new());
     }
     let seconds = api.app.config().auth.refresh_ttl.duration().as_secs();
-    (None, set_cookie(tokens.refresh.expose(), seconds))
+    (None, set_cookie(api, tokens.refresh.expose(), seconds))
 }
 
 /// Scripts can't read it, other sites can't send it, and only these routes get it.
-fn set_cookie(value: &str, seconds: u64) -> HeaderMap {
-    let text =
-        format!("{COOKIE}={value}; Path=/api/v1/auth; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict");
+fn set_cookie(api: &Api, value: &str, seconds: u64) -> HeaderMap {
+    let prefix = web::prefix(api.app.config().oauth.issuer.as_ref());
+    let text = format!(
+        "{COOKIE}={value}; Path={prefix}/api/v1/auth; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict"
+    );
     let mut headers = HeaderMap::new();
     if let Ok(mut text) = HeaderValue::from_str(&text) {
         text.set_sensitive(true);

@@ -24,7 +24,7 @@ use crate::extract::{Repository, RequestOrigin};
 #[derive(Deserialize)]
 pub struct InvestigationPath {
     #[serde(rename = "investigationID")]
-    investigation: Uuid,
+    pub(crate) investigation: Uuid,
 }
 
 /// A source of an investigation.

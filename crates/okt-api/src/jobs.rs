@@ -143,7 +143,8 @@ pub async fn rescue(
 
 /// The jobs of a repository as they change.
 ///
-/// Server-sent events named `job`; their data is the job. Send the last id as `Last-Event-ID` to get every job that
+/// Server-sent events named `job`; their data is the job. When the claims of a report came to stand otherwise, an event named
+/// `report.health_changed` comes before that of its job, with `report_id`, how many have `changed`, and the `counts`. Send the last id as `Last-Event-ID` to get every job that
 /// ended meanwhile; without it the stream begins with the jobs that have not ended, at most the newest 200 and those
 /// that run. A job may be reported twice. The stream ends after 15 minutes, when the caller loses the right to read, and when
 /// the process is stopped: connect again.

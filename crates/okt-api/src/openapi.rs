@@ -42,8 +42,12 @@ pub(crate) struct Documents {
         (name = "Facts", description = "What the sources say, each traceable to the sentences that it rests on."),
         (name = "Investigations", description = "Sources that belong to one question, what they say, how far they are and what they \
             cost."),
+        (name = "Reports", description = "What somebody wrote, checked sentence by sentence against the facts, and again whenever \
+            facts change."),
         (name = "Search", description = "Finding facts, concepts, sources and passages by words and by meaning."),
         (name = "Concepts", description = "What the facts speak of, and the graph that concepts make by sharing facts."),
+        (name = "Graph bundles", description = "A repository as one file that another instance can import."),
+        (name = "Exports", description = "What leaves a repository in the formats of other programs."),
         (name = "Curation", description = "What people decide about concepts and facts. Every step is recorded, can be undone, and \
             is respected by later jobs."),
         (name = "Jobs", description = "What runs in the background, what waits and why, as a list and as events."),

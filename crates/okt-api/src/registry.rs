@@ -23,4 +23,5 @@ pub async fn pull_all(_: Repository<RepositoryManage>) -> Result<StatusCode, Pro
     Err(NOT_CONNECTED.into())
 }
 
-const NOT_CONNECTED: Error = Error::NotConfigured("this installation has no connection to a registry");
+pub(crate) const NOT_CONNECTED: Error =
+    Error::NotConfigured("this installation has no connection to a registry");

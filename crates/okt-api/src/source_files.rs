@@ -285,7 +285,7 @@ fn length(range: &Range<u64>) -> String {
 }
 
 /// By RFC 6266, for names in any script.
-fn file_name(name: Option<&str>) -> String {
+pub(crate) fn file_name(name: Option<&str>) -> String {
     let Some(name) = name else { return String::new() };
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ');
     let ascii: String = name.chars().map(|c| if plain(c) { c } else { '_' }).collect();
@@ -301,7 +301,7 @@ fn file_name(name: Option<&str>) -> String {
     format!("; filename=\"{ascii}\"; filename*=UTF-8''{encoded}")
 }
 
-fn value(text: &str) -> Result<HeaderValue, Error> {
+pub(crate) fn value(text: &str) -> Result<HeaderValue, Error> {
     HeaderValue::from_str(text).map_err(Error::internal)
 }
 

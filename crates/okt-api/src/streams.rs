@@ -1,4 +1,4 @@
-//! Jobs as server-sent events. How a stream lives and ends is the table's, see `Routes::at_stream`.
+//! Jobs as server-sent events, and what follows from them. How a stream lives and ends is the table's, see `Routes::at_stream`.
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -10,6 +10,7 @@ use futures_util::stream;
 use http::{HeaderMap, header};
 use okt_app::{JobEvent, JobWatch};
 use okt_wire::jobs::JobView;
+use okt_wire::reports::HealthChangedView;
 
 /// How long jobs may be silent. As long as any stream lives: it is normal that nothing happens.
 pub(crate) const IDLE: Duration = Duration::from_mins(15);
@@ -40,6 +41,11 @@ pub(crate) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
 fn text_of(events: Vec<JobEvent>) -> String {
     let mut text = String::new();
     for event in events {
+        // Before the job and without an id of its own: whoever loses the connection between the two hears of both again.
+        let health = event.job.as_ref().and_then(HealthChangedView::of);
+        if let Some(health) = health.and_then(|health| serde_json::to_string(&health).ok()) {
+            let _ = writeln!(text, "event: report.health_changed\ndata: {health}\n");
+        }
         let _ = writeln!(text, "id: {}", event.id);
         let job = event.job.and_then(|job| serde_json::to_string(&JobView::from(job)).ok());
         if let Some(job) = job {

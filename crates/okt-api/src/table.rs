@@ -2,21 +2,23 @@
 
 use okt_auth::Needed;
 use okt_auth::permissions::{
-    AiUsageRead, AuditRead, ConceptRead, ConceptUpdate, DecompositionRead, FactRead, FactUpdate, GraphRead,
-    InvestigationDelete, InvestigationRead, InvestigationUpdate, InvestigationWrite, JobCancel, JobRead,
-    MemberManage, MemberRead, PromptsetRead, PromptsetWrite, RepositoryDelete, RepositoryManage,
-    RepositoryRead, RepositoryUpdate, RepositoryWrite, RoleManage, RoleRead, SourceDelete,
-    SourceProviderExecute, SourceProviderRead, SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
+    AiUsageRead, AuditRead, ConceptRead, ConceptUpdate, DecompositionRead, FactRead, FactUpdate, GraphExport,
+    GraphRead, GraphWrite, InvestigationDelete, InvestigationRead, InvestigationUpdate, InvestigationWrite,
+    JobCancel, JobRead, MemberManage, MemberRead, PromptsetRead, PromptsetWrite, ReportDelete, ReportRead,
+    ReportUpdate, ReportWrite, RepositoryDelete, RepositoryManage, RepositoryRead, RepositoryUpdate,
+    RepositoryWrite, RoleManage, RoleRead, SourceDelete, SourceProviderExecute, SourceProviderRead,
+    SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
 };
 use okt_config::Metrics;
 use okt_http::Guard::{self, Authenticated, Probe, Public, Session};
 use okt_http::{Routes, route};
 
 use crate::{
-    Api, admin, ai_usage, api_keys, audit, auth, concepts, contexts, curation, docs, facts, graph, health,
-    investigations, invitations, jobs, members, metrics, oauth, once, openapi, presets, promptsets, registry,
-    repositories, search, sessions, settings, setup, source_estimates, source_files, source_import,
-    source_marks, source_providers, source_texts, sources, streams, summaries, users,
+    Api, admin, ai_usage, api_keys, audit, auth, bundles, concepts, contexts, contradictions, curation, docs,
+    evidence, exports, facts, graph, health, investigations, invitations, jobs, members, metrics, oauth,
+    once, openapi, presets, promptsets, registry, reports, repositories, search, sessions, settings, setup,
+    source_estimates, source_files, source_import, source_marks, source_pages, source_providers,
+    source_texts, sources, streams, summaries, users, web,
 };
 
 /// The guard for a handler that asks for `System<P>` or `Repository<P>`.
@@ -125,6 +127,7 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<SourceUpdate>(), once(&api.app, route!(sources::retry)))
         .at(needs::<SourceRead>(), route!(facts::list_of_source))
         .at(needs::<SourceRead>(), route!(sources::references))
+        .at(needs::<SourceRead>(), route!(source_pages::show))
         .at_download(needs::<SourceRead>(), route!(source_files::image))
         .at_download(needs::<SourceRead>(), route!(source_files::body))
         .at_download(needs::<SourceRead>(), route!(source_texts::text))
@@ -139,12 +142,28 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<InvestigationUpdate>(), route!(investigations::remove))
         .at(needs::<InvestigationRead>(), route!(investigations::facts))
         .at(needs::<InvestigationRead>(), route!(investigations::concepts))
+        .at(needs::<ReportRead>(), route!(reports::list))
+        .at_long(needs::<ReportWrite>(), once(&api.app, route!(reports::create)))
+        .at(needs::<ReportRead>(), route!(reports::show))
+        .at_long(needs::<ReportUpdate>(), route!(reports::update))
+        .at(needs::<ReportDelete>(), route!(reports::delete))
+        .at(needs::<ReportUpdate>(), once(&api.app, route!(reports::annotate)))
+        .at(needs::<ReportRead>(), route!(reports::sentences))
+        .at(needs::<ReportRead>(), route!(reports::annotations))
+        .at(needs::<ReportUpdate>(), route!(reports::judge))
+        .at(needs::<ReportRead>(), route!(reports::health))
+        .at_download(needs::<ReportRead>(), route!(exports::report))
+        .at(needs::<FactRead>(), route!(evidence::find))
+        .at(needs::<FactRead>(), route!(evidence::check))
+        .at_download(needs::<InvestigationRead>(), route!(exports::references))
         .at(needs::<FactRead>(), route!(facts::list))
         .at(needs::<FactRead>(), route!(facts::show))
         .at(needs::<FactUpdate>(), route!(facts::set_status))
         .at(needs::<FactRead>(), route!(facts::group))
         .at(needs::<FactRead>(), route!(facts::concepts))
         .at(needs::<FactRead>(), route!(facts::similar))
+        .at(needs::<FactRead>(), route!(contradictions::list))
+        .at(needs::<FactUpdate>(), route!(contradictions::mark))
         .at(needs::<FactRead>(), route!(search::search))
         .at(needs::<ConceptRead>(), route!(concepts::list))
         .at(needs::<ConceptRead>(), route!(concepts::show))
@@ -158,6 +177,11 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<ConceptUpdate>(), once(&api.app, route!(summaries::resynthesize)))
         .at(needs::<GraphRead>(), route!(graph::show))
         .at(needs::<GraphRead>(), route!(graph::path))
+        .at_download(needs::<GraphExport>(), route!(exports::repository))
+        .at(needs::<GraphExport>(), once(&api.app, route!(bundles::export)))
+        .at_download(needs::<GraphExport>(), route!(bundles::file))
+        .at_upload(needs::<GraphWrite>(), route!(bundles::upload))
+        .at(needs::<GraphWrite>(), once(&api.app, route!(bundles::import)))
         .at(needs::<ConceptUpdate>(), route!(curation::reject_link))
         .at(needs::<ConceptUpdate>(), once(&api.app, route!(curation::merge)))
         .at(needs::<ConceptUpdate>(), once(&api.app, route!(curation::split)))
@@ -174,6 +198,7 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<JobCancel>(), once(&api.app, route!(jobs::retry)))
         .at_stream(needs::<JobRead>(), streams::IDLE, route!(jobs::events))
         .at_stream(needs::<JobRead>(), streams::IDLE, route!(jobs::job_events))
+        .files("", web::files(api.app.config().oauth.issuer.as_ref()))
 }
 
 /// What every process answers, whatever its role.

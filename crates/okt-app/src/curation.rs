@@ -176,7 +176,10 @@ impl App {
         let mut tx = self.begin_curation(scope).await?;
         let missing = || Error::NotFound("curation step");
         let step = curation::find(&mut tx, repository, id).await?.ok_or_else(missing)?;
-        if matches!(step.action, CurationAction::RejectFact | CurationAction::RestoreFact) {
+        if matches!(
+            step.action,
+            CurationAction::RejectFact | CurationAction::RestoreFact | CurationAction::MarkContradiction
+        ) {
             let needed = Permission::new(Object::Fact, Action::Update);
             let may = scope.caller().let_in(Domain::Repository(repository), needed);
             may.map_err(|_| Error::Forbidden("undoing this step needs fact:update"))?;

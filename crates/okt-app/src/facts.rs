@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use okt_auth::permissions::{FactRead, FactUpdate, SourceRead};
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
-    Contradiction, CurationId, Difference, EmbedFacts, Error, ExtractConcepts, Fact, FactConcept, FactFilter,
-    FactId, FactStatus, JobId, RefreshConceptRelations, Result, SourceId, SpaceKind, UnitKind,
+    Contradiction, ContradictionFoundBy, CurationId, Difference, EmbedFacts, Error, ExtractConcepts, Fact,
+    FactConcept, FactFilter, FactId, FactStatus, JobId, RefreshConceptRelations, Result, SourceId, SpaceKind,
+    UnitKind,
 };
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::Undone;
@@ -245,7 +246,12 @@ impl App {
             fact_merges::undo(&mut tx, repository, id, Some(by)).await?
         {
             if let Some(other) = from {
-                let apart = NewContradiction { facts: (fact, other), difference: Difference::Judged, cosine };
+                let apart = NewContradiction {
+                    facts: (fact, other),
+                    difference: Difference::Judged,
+                    cosine,
+                    found_by: ContradictionFoundBy::RefusedMerge,
+                };
                 fact_contradictions::insert(&mut tx, repository, &[apart]).await?;
             }
             self.ask_for_vector(&mut tx, scope, fact).await?;
@@ -275,10 +281,11 @@ impl App {
         Ok(())
     }
 
-    /// Has the relations of concepts counted again, of which some may have changed.
+    /// Facts have changed: has the relations of concepts counted again, and reports compared with them.
     pub(crate) async fn ask_for_relations(&self, conn: &mut Connection, scope: &RepoAccess) -> Result<()> {
         let payload = RefreshConceptRelations {};
-        Ok(outbox::push(conn, scope.repository(), JobId::mint(), &payload, When::default()).await?)
+        outbox::push(conn, scope.repository(), JobId::mint(), &payload, When::default()).await?;
+        self.ask_for_reports(conn, scope).await
     }
 }
 

@@ -340,12 +340,12 @@ fn refused(outcome: ImportOutcome) -> AddedCandidate {
     AddedCandidate { outcome, linked: false }
 }
 
-fn checked_title(title: &str) -> Result<String> {
+pub(crate) fn checked_title(title: &str) -> Result<String> {
     checked_name("title", title, 1, TITLE_LIMIT)
 }
 
 /// A question may have several lines.
-fn checked_topic(topic: &str) -> Result<String> {
+pub(crate) fn checked_topic(topic: &str) -> Result<String> {
     let topic = topic.trim();
     let control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     if topic.chars().count() > TOPIC_LIMIT || topic.chars().any(control) {

@@ -11,18 +11,16 @@ mod hits;
 mod hop;
 mod lexical;
 mod listed;
+mod reports;
 mod rerank;
 mod vectors;
 
 use std::collections::{HashMap, HashSet};
 
-use okt_auth::permissions::{ConceptRead, FactRead, SourceRead};
+use okt_auth::permissions::{ConceptRead, FactRead, ReportRead, SourceRead};
 use okt_auth::{Needed as _, RepoScope};
 use okt_config::Fusion;
-use okt_model::{
-    ConceptId, Domain, EMBEDDING_MODEL, Error, FoundThrough, Result, SearchMode, SearchType, SourceId,
-    UnitKind,
-};
+use okt_model::{ConceptId, Domain, Error, FoundThrough, Result, SearchMode, SearchType, SourceId, UnitKind};
 use okt_search::{Filter, Prefix, Query};
 use okt_store::search_units;
 use uuid::Uuid;
@@ -36,20 +34,21 @@ pub(crate) use self::vectors::QuestionVectors;
 use crate::App;
 
 /// What is looked for if nobody says what.
-const USUAL: [SearchType; 3] = [SearchType::Facts, SearchType::Concepts, SearchType::Sources];
+const USUAL: [SearchType; 4] =
+    [SearchType::Facts, SearchType::Concepts, SearchType::Sources, SearchType::Reports];
 /// How many texts of a kind are looked at.
 const CANDIDATES: usize = 1_000;
 /// What the words of the whole source count beside those of the text.
 const WHOLE: f64 = 0.7;
-/// What words count beside vectors of the built-in model, measured on public data: with less they are worse than words alone.
-const OWN_WEIGHT: f64 = 0.7;
+/// What words count for beside vectors of a model of which nothing is known.
+const EVEN: f64 = 0.5;
 
 /// A text by its type and number.
 type Id = (SearchType, i64);
 
 pub struct SearchRequest<'a> {
     pub q: &'a str,
-    /// Without any, facts, concepts and sources.
+    /// Without any, facts, concepts, sources and reports.
     pub types: Option<&'a [SearchType]>,
     pub mode: SearchMode,
     /// The last word may still be growing.
@@ -137,6 +136,7 @@ pub struct SearchResults {
 struct Candidate {
     kind: SearchType,
     no: i64,
+    /// The source that it is from, or is; of a report the sentence by which it was found.
     source: i64,
     score: f64,
     found_by: Vec<FoundThrough>,
@@ -179,8 +179,14 @@ impl App {
             } else {
                 Vec::new()
             };
+            let reports = if types.contains(&SearchType::Reports) {
+                reports::candidates(&mut tx, repository, &query).await?
+            } else {
+                Vec::new()
+            };
             tx.commit().await?;
-            Ok::<_, Error>((self.ranked(scope, lists, types, narrow.cloned()).await?, concepts))
+            let beside = [concepts, reports].concat();
+            Ok::<_, Error>((self.ranked(scope, lists, types, narrow.cloned()).await?, beside))
         };
         let (by_words, nearest) = tokio::join!(by_words, by_vectors);
         let (nearest, degraded) = match nearest {
@@ -202,7 +208,7 @@ impl App {
                 facets: None,
             });
         }
-        let (ranked, concepts) = by_words?;
+        let (ranked, beside) = by_words?;
         let ranked = if mode == SearchMode::Vector { Ranked::default() } else { ranked };
         let mut candidates = self.candidates(&ranked, nearest.as_ref(), types);
         if query.ranking().is_empty() {
@@ -211,7 +217,7 @@ impl App {
         if mode == SearchMode::Deep {
             candidates = self.hop(scope, &query, candidates, nearest.as_ref(), &totals, types).await?;
         }
-        candidates.extend(concepts);
+        candidates.extend(beside);
         candidates.sort_by(Candidate::order);
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         let mut known = Described::default();
@@ -246,8 +252,9 @@ impl App {
     /// The two rankings as one.
     fn candidates(&self, ranked: &Ranked, nearest: Option<&Nearest>, types: &[SearchType]) -> Vec<Candidate> {
         let hybrid = &self.config().search.hybrid;
+        let known = self.config().lexical_weight();
         let by_score = match hybrid.fusion {
-            Fusion::Auto => self.config().providers.embedding.model == EMBEDDING_MODEL,
+            Fusion::Auto => known.is_some(),
             Fusion::Score => true,
             Fusion::Rrf => false,
         };
@@ -258,7 +265,7 @@ impl App {
             let weight = match (lexical.is_empty(), vector.is_empty()) {
                 (_, true) => 1.0,
                 (true, false) => 0.0,
-                (false, false) => OWN_WEIGHT,
+                (false, false) => known.unwrap_or(EVEN),
             };
             okt_search::by_score(&lexical, &okt_search::scaled(&vector, None), weight)
         } else {
@@ -296,9 +303,9 @@ impl App {
 /// The types that are looked for: those that were asked for, or of the usual ones those that the caller may read.
 fn permitted(scope: &RepoScope<FactRead>, request: &SearchRequest<'_>) -> Result<Vec<SearchType>> {
     match request.types {
-        Some(types) if !types.iter().all(|kind| may_read(scope, *kind)) => {
-            Err(Error::Forbidden("sources and passages need source:read, concepts need concept:read"))
-        }
+        Some(types) if !types.iter().all(|kind| may_read(scope, *kind)) => Err(Error::Forbidden(
+            "sources and passages need source:read, concepts need concept:read, reports need report:read",
+        )),
         Some(types) => Ok(types.to_vec()),
         None => Ok(USUAL.into_iter().filter(|kind| may_read(scope, *kind)).collect()),
     }
@@ -309,6 +316,7 @@ fn may_read(scope: &RepoScope<FactRead>, kind: SearchType) -> bool {
         SearchType::Facts => return true,
         SearchType::Concepts => ConceptRead::PERMISSION,
         SearchType::Sources | SearchType::Passages => SourceRead::PERMISSION,
+        SearchType::Reports => ReportRead::PERMISSION,
     };
     scope.caller().decide(Domain::Repository(scope.repository()), permission).is_ok()
 }

@@ -98,6 +98,7 @@ impl App {
         let mut marks = source_marks::get(&mut tx, repository, &[id]).await?;
         let mark = marks.remove(&id).ok_or_else(|| Error::internal("a mark that was set is not there"))?;
         if changed {
+            self.ask_for_reports(&mut tx, scope).await?;
             self.commit_recorded(tx, origin, scope, "source.marked", &id.to_string()).await?;
         }
         Ok(mark)
@@ -117,6 +118,7 @@ impl App {
         if !source_marks::remove(&mut tx, repository, id, scope.caller().user()).await? {
             return Err(Error::NotFound("mark"));
         }
+        self.ask_for_reports(&mut tx, scope).await?;
         self.commit_recorded(tx, origin, scope, "source.mark_removed", &id.to_string()).await
     }
 
@@ -189,6 +191,7 @@ impl App {
             }
             if !marked.is_empty() {
                 let object = format!("{} sources", marked.len());
+                self.ask_for_reports(&mut tx, scope).await?;
                 self.commit_recorded(tx, origin, scope, "source.marks_imported", &object).await?;
             }
             // Some may have been marked, or deleted, since they were looked at.

@@ -8,7 +8,7 @@ use okt_auth::{Needed, Refused, RepoAccess, RepoScope, SystemScope};
 use okt_config::{ResolutionProvider, SearchProvider};
 use okt_model::{Domain, Error, Locator, RepositoryId, Result, SourceId};
 use okt_providers::search::{Hit, Search};
-use okt_store::{repository_settings, sources};
+use okt_store::{repository_settings, source_marks, sources};
 
 use crate::App;
 
@@ -32,6 +32,8 @@ pub struct FoundSource {
     pub snippet: String,
     pub doi: Option<String>,
     pub published_at: Option<NaiveDate>,
+    /// The service says that it was retracted.
+    pub retracted: bool,
     /// Whether the repository that was asked about has it, and which source it is.
     pub already_exists: Option<bool>,
     pub source: Option<SourceId>,
@@ -113,7 +115,25 @@ impl App {
                 ))?
             }
         };
-        self.look_for(provider, question, Some(scope)).await
+        let found = self.look_for(provider, question, Some(scope)).await?;
+        self.mark_retracted(scope, &found).await?;
+        Ok(found)
+    }
+
+    /// Marks the sources of a repository of which a search service says that they were retracted. What a person says of them stays.
+    async fn mark_retracted(&self, scope: &RepoScope<SourceWrite>, found: &FoundSources) -> Result<()> {
+        let retracted = found.found.iter().filter(|hit| hit.retracted);
+        let dois: Vec<String> = retracted.filter_map(|hit| hit.doi.clone()).collect();
+        if dois.is_empty() {
+            return Ok(());
+        }
+        let repository = scope.repository();
+        let mut tx = self.databases().begin(scope.database(), repository).await?;
+        if source_marks::mark_listed(&mut tx, repository, &dois).await? > 0 {
+            self.ask_for_reports(&mut tx, scope).await?;
+        }
+        tx.commit().await?;
+        Ok(())
     }
 
     fn search_services(&self) -> Result<&Search> {
@@ -144,6 +164,7 @@ impl App {
                 snippet: hit.snippet,
                 doi: hit.doi,
                 published_at: hit.published_at,
+                retracted: hit.retracted,
                 already_exists: known.map(|source| source.is_some()),
                 source: known.flatten().copied(),
             }

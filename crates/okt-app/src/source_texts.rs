@@ -130,7 +130,12 @@ impl App {
 }
 
 /// Those that are wanted of a passage that begins with the sentence of this number.
-fn sentences_of(passage: &Passage, first: usize, wanted: &[usize], resting: &[Resting]) -> Vec<Sentence> {
+pub(crate) fn sentences_of(
+    passage: &Passage,
+    first: usize,
+    wanted: &[usize],
+    resting: &[Resting],
+) -> Vec<Sentence> {
     let begins = passage.sentences.first().map_or(0, |(start, _)| *start);
     let here: Vec<_> = passage.sentences.iter().map(|(start, end)| (start - begins, end - begins)).collect();
     let cut = Text::new(&passage.text, &here);

@@ -1,5 +1,5 @@
 //! `okt eval`: how well documents are read, facts made, compared and found, measured on a folder of texts, of documents with
-//! their known text, of pairs that somebody has judged, or of questions with the documents that answer them.
+//! their known text, of pairs and claims that somebody has judged, or of questions with the documents that answer them.
 //!
 //! The folders are public data sets that are not part of this repository; each module says which layout it reads.
 
@@ -7,6 +7,7 @@ mod dedup;
 mod facts;
 mod html;
 mod pdf;
+mod posture;
 mod retrieval;
 mod shingles;
 
@@ -36,6 +37,10 @@ enum EvalCommand {
     Html(FolderArgs),
     /// Text, reading order, authors and dates of papers in PDF.
     Pdf(FolderArgs),
+    /// Claims with the texts that somebody has judged them by: precision and recall of what supports and contradicts them.
+    ///
+    /// Without `--url` and `--model` the built-in rule judges. The folder is `SciFact`, FEVER-Symmetric or FM2, told by its files.
+    Posture(posture::PostureArgs),
     /// Questions with known documents: how well a running service finds these, by mode of search.
     ///
     /// Uploads the documents into a repository of their own, which is created if it does not exist, waits for their jobs,
@@ -70,6 +75,7 @@ pub fn run(args: &EvalArgs, loaded: impl FnOnce() -> anyhow::Result<Loaded>) -> 
         EvalCommand::Facts(args) => facts::measure(args, &loaded()?)?,
         EvalCommand::Html(args) => html::measure(&args.folder)?,
         EvalCommand::Pdf(args) => pdf::measure(&args.folder, &loaded()?)?,
+        EvalCommand::Posture(args) => posture::measure(args, loaded)?,
         EvalCommand::Retrieval(args) => retrieval::measure(args)?,
     };
     std::io::stdout().write_all(table.as_bytes())?;

@@ -3,12 +3,15 @@
 //! Each command has a file of its name. To add one: a variant in [`Command`], a file, a line in [`run`].
 
 mod admin;
+mod bundle;
 mod check;
+mod client;
 mod config;
 mod dedup;
 mod eval;
 mod migrate;
 mod parse_worker;
+mod report;
 mod secret;
 pub mod serve;
 mod telemetry;
@@ -53,6 +56,10 @@ enum Command {
     Dedup(dedup::DedupArgs),
     /// Show or check the configuration.
     Config(config::ConfigArgs),
+    /// Write a repository into a bundle, take one in, or look at one.
+    Bundle(bundle::BundleArgs),
+    /// Check a text against the facts of a repository.
+    Report(report::ReportArgs),
     /// Measure how well documents are read, facts made, compared and found, on a data set of your own or a public one.
     Eval(eval::EvalArgs),
     /// Parse one document from standard input in a sandbox. Started by the service; not for direct use.
@@ -111,6 +118,8 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
             let (options, environment) = (load_options(cli.config.clone())?, environment()?);
             config::run(args, || okt_config::load(&options, &environment))
         }
+        Command::Bundle(args) => Ok(bundle::main(args)),
+        Command::Report(args) => Ok(report::main(args)),
         Command::Eval(args) => eval::run(args, || load(cli.config.clone())),
         Command::ParseWorker(args) => Ok(parse_worker::main(args)),
         Command::OcrWorker(args) => Ok(parse_worker::recognise(args)),

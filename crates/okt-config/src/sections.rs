@@ -14,7 +14,7 @@ mod task;
 
 use std::collections::BTreeMap;
 
-use okt_model::{Money, SpendingLimits};
+use okt_model::{EMBEDDING_MODEL, Money, SpendingLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,9 +34,13 @@ use crate::presets::Preset;
 
 pub(crate) const FACT_EXTRACTION: &str = "providers.decomposition.fact_extraction.model";
 pub(crate) const CONCEPT_EXTRACTION: &str = "providers.decomposition.concept_extraction.model";
+pub(crate) const POSTURE: &str = "providers.reports.posture.model";
 pub(crate) const EMBEDDING: &str = "providers.embedding.model";
 pub(crate) const JUDGE: &str = "providers.dedup.judge_model";
 pub(crate) const RERANK: &str = "search.rerank.model";
+
+/// What words count for beside vectors of the built-in model, measured on public data: with less they are worse than words alone.
+const BUILTIN_LEXICAL_WEIGHT: f64 = 0.7;
 
 /// Everything that can be set. The shipped values stand in `defaults.toml`.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -156,13 +160,23 @@ impl Config {
             (CONCEPT_EXTRACTION, &decomposition.concept_extraction.model),
             (EMBEDDING, &providers.embedding.model),
             (JUDGE, &providers.dedup.judge_model),
-            ("providers.reports.posture.model", &providers.reports.posture.model),
+            (POSTURE, &providers.reports.posture.model),
             ("providers.summarization.model", &providers.summarization.model),
             ("providers.refinement.model", &providers.refinement.model),
             ("providers.synthesis.model", &providers.synthesis.model),
             (RERANK, &self.search.rerank.model),
         ]
         .map(|(key, model)| (key, model.as_str()))
+    }
+
+    /// What words count for when the ranking by words and that by vectors become one by score; `None` if it is not known for the
+    /// embedding model.
+    pub fn lexical_weight(&self) -> Option<f64> {
+        let model = &self.providers.embedding.model;
+        if model == EMBEDDING_MODEL {
+            return Some(BUILTIN_LEXICAL_WEIGHT);
+        }
+        self.providers.ai.models.iter().find(|known| known.id == *model)?.lexical_weight
     }
 
     /// The models of the catalogue that a setting names, each with the first one that does.

@@ -13,12 +13,14 @@ mod direction;
 mod names;
 mod numbers;
 mod numerals;
+mod once;
 mod pairs;
 mod phrases;
 mod polarity;
 mod quantifiers;
 mod reading;
 mod roles;
+mod stance;
 mod substitution;
 mod tables;
 mod words;
@@ -27,8 +29,10 @@ use okt_model::Difference;
 
 use amounts::Amount;
 use dates::Date;
+pub(crate) use once::happens_once;
 use polarity::Negations;
 use reading::Reading;
+pub(crate) use stance::{Shared, Statements};
 use tables::Language;
 pub(crate) use tables::{entries, language};
 

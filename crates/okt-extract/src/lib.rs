@@ -18,6 +18,7 @@ mod guard;
 mod images;
 mod judge;
 mod line;
+pub mod posture;
 mod promptset;
 mod question;
 mod reason;

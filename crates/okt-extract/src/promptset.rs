@@ -132,7 +132,7 @@ mod tests {
         let set = Promptset::builtin();
         assert_eq!(
             set.hash().to_string(),
-            "03344232dfb7446ecfa7ea17c3aca9ef7c43e37fbfdc4946ac4916cf6ca2bec4"
+            "3064ffbb8871f7f7f2e06418c08c86d06e2acfb212e424a49274410c501d449b"
         );
         assert_eq!(
             set.registry_hash().to_string(),

@@ -108,6 +108,13 @@ pub static VERDICTS: Form = Form {
     divisible: false,
 };
 
+/// How the facts of pairs stand to the statements.
+pub static POSTURES: Form = Form {
+    schema: POSTURES_SCHEMA,
+    example: r#"{"pairs":[{"pair":1,"same_subject":true,"posture":"supports","confidence":80}]}"#,
+    divisible: false,
+};
+
 /// Whether the concepts of pairs are one thing.
 pub static TWINS: Form = Form {
     schema: TWINS_SCHEMA,
@@ -144,6 +151,8 @@ const FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"ar
 const IMAGE_FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;
 
 const VERDICTS_SCHEMA: &str = r#"{"type":"object","properties":{"pairs":{"type":"array","items":{"type":"object","properties":{"pair":{"type":"integer"},"verdict":{"type":"string","enum":["same","different"]}},"required":["pair","verdict"],"additionalProperties":false}}},"required":["pairs"],"additionalProperties":false}"#;
+
+const POSTURES_SCHEMA: &str = r#"{"type":"object","properties":{"pairs":{"type":"array","items":{"type":"object","properties":{"pair":{"type":"integer"},"same_subject":{"type":"boolean"},"posture":{"type":"string","enum":["supports","contradicts","related","irrelevant"]},"confidence":{"type":"integer"}},"required":["pair","same_subject","posture","confidence"],"additionalProperties":false}}},"required":["pairs"],"additionalProperties":false}"#;
 
 const TWINS_SCHEMA: &str = r#"{"type":"object","properties":{"pairs":{"type":"array","items":{"type":"object","properties":{"pair":{"type":"integer"},"verdict":{"type":"string","enum":["same","different","unsure"]},"reason":{"type":"string"}},"required":["pair","verdict","reason"],"additionalProperties":false}}},"required":["pairs"],"additionalProperties":false}"#;
 

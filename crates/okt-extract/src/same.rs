@@ -13,16 +13,16 @@
 //! in `tests/differ.tsv`.
 
 mod amounts;
-mod canon;
+pub(crate) mod canon;
 mod dates;
 mod decimal;
-mod lexicon;
+pub(crate) mod lexicon;
 mod measure;
 mod numbers;
 mod search;
 mod structure;
 mod surface;
-mod token;
+pub(crate) mod token;
 mod wording;
 
 use crate::guard::{self, Sameness};

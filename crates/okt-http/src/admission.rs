@@ -49,6 +49,8 @@ pub(crate) enum Transfer {
     /// The body is read first, and the answer is made within `server.write_timeout`.
     #[default]
     Plain,
+    /// As [`Self::Plain`], for a body that is as long as a report.
+    Long,
     /// The handler reads the body itself, piece by piece.
     Upload,
     /// The answer is made while it is read, for as long as the caller may have it.
@@ -195,7 +197,13 @@ async fn answer<S: Gate>(
 ) -> Result<Response, Problem> {
     let edge = &policy.edge;
     match policy.transfer {
-        Transfer::Plain => {
+        Transfer::Plain | Transfer::Long => {
+            // Held until the handler has ended: what it makes of a long text takes several times as much memory.
+            let _slot = if policy.transfer == Transfer::Long && is_long(edge, &request) {
+                Some(take_slot(&edge.long_bodies, budget.payer(), "long texts")?)
+            } else {
+                None
+            };
             let request = read_body(policy, request, in_flight, budget).await?;
             Ok(run(edge, request, next).await)
         }
@@ -219,6 +227,12 @@ async fn answer<S: Gate>(
     }
 }
 
+/// Whether a body is, or may be, longer than those of other routes.
+fn is_long(edge: &Edge, request: &Request) -> bool {
+    let most = u64::try_from(edge.server.limits.json_bytes).unwrap_or(u64::MAX);
+    request.body().size_hint().upper().is_none_or(|bytes| bytes > most)
+}
+
 /// Reads a body before the work begins. Reading has slots of its own.
 async fn read_body<S: Gate>(
     policy: &Policy<S>,
@@ -235,7 +249,9 @@ async fn read_body<S: Gate>(
     let reading = take_slot(&edge.reading, budget.payer(), "bodies")?;
     let (mut parts, body) = request.into_parts();
     let started = Instant::now();
-    let bytes = body::read(edge, &parts.headers, body).await?;
+    let limits = &edge.server.limits;
+    let limit = if policy.transfer == Transfer::Long { limits.report_bytes } else { limits.json_bytes };
+    let bytes = body::read(edge, &parts.headers, body, limit).await?;
     drop(reading);
     // Whoever takes their time with the body may have lost their rights meanwhile.
     if started.elapsed() > RECHECK_AFTER {

@@ -8,18 +8,23 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use crate::edge::Edge;
 use crate::problem::{Code, Problem};
 
-/// The whole of a body: JSON, or a form where the route takes one.
-pub(crate) async fn read(edge: &Edge, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
+/// The whole of a body of at most `limit` bytes: JSON, or a form where the route takes one.
+pub(crate) async fn read(
+    edge: &Edge,
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+) -> Result<Bytes, Problem> {
     if !is_json(headers) && !is_form(headers) {
         return Err(Problem::new(Code::UnsupportedMediaType, "the body must be application/json"));
     }
     let limits = &edge.server.limits;
-    let too_large = || Problem::new(Code::TooLarge, format!("the limit is {} bytes", limits.json_bytes));
+    let too_large = || Problem::new(Code::TooLarge, format!("the limit is {limit} bytes"));
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: usize| length > limits.json_bytes) {
+    if announced.is_some_and(|length: usize| length > limit) {
         return Err(too_large());
     }
-    let read = Limited::new(body, limits.json_bytes).collect();
+    let read = Limited::new(body, limit).collect();
     let whole = match tokio::time::timeout(edge.server.read_timeout.duration(), read).await {
         Err(_) => return Err(Problem::new(Code::BodyTooSlow, "the body did not arrive in time")),
         Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large()),

@@ -46,6 +46,8 @@ pub struct Edge {
     in_flight: Arc<Semaphore>,
     /// Apart from `in_flight`, so that bodies which drip in slowly take no slots from requests that have none.
     pub(crate) reading: Arc<Shares>,
+    /// Few, because each of them takes tens of megabytes while it is read.
+    pub(crate) long_bodies: Arc<Shares>,
     /// Apart from both: who sends a file may take minutes.
     pub(crate) uploads: Arc<Shares>,
     /// Apart from all of them: streams of events stay open for minutes.
@@ -64,6 +66,9 @@ pub struct Edge {
     closing: CancellationToken,
 }
 
+/// Bodies that are longer than `server.limits.json_bytes`, in all and of one person.
+const LONG_BODIES: usize = 8;
+const LONG_BODIES_OF_ONE: usize = 2;
 /// Files that one person may send at once, with all of their credentials.
 const FILES_OF_ONE: usize = 8;
 /// How many static files an address may ask for, as a multiple of its anonymous requests.
@@ -86,6 +91,7 @@ impl Edge {
             detached: TaskTracker::new(),
             in_flight: Arc::new(Semaphore::new(config.server.max_in_flight)),
             reading: Shares::new(config.server.max_in_flight, (config.server.max_in_flight / 8).max(8)),
+            long_bodies: Shares::new(LONG_BODIES, LONG_BODIES_OF_ONE),
             uploads: Shares::new((config.server.max_in_flight / 4).max(8), FILES_OF_ONE),
             streams: OnceLock::new(),
             sending: Sending::new(

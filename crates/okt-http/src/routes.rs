@@ -139,6 +139,12 @@ impl<S: Gate> Routes<S> {
         self.add(guard, Transfer::Plain, true, route)
     }
 
+    /// As [`Self::at`], for a body of up to `server.limits.report_bytes`.
+    #[must_use]
+    pub fn at_long(self, guard: Guard, route: UtoipaMethodRouter<S>) -> Self {
+        self.add(guard, Transfer::Long, false, route)
+    }
+
     /// As [`Self::at`], for a handler that reads the body itself, piece by piece, by [`crate::Upload`].
     #[must_use]
     pub fn at_upload(self, guard: Guard, route: UtoipaMethodRouter<S>) -> Self {

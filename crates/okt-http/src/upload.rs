@@ -8,6 +8,7 @@ use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::header;
+use okt_config::BodyLimits;
 use tokio::time::Instant;
 
 use crate::edge::Edge;
@@ -62,6 +63,23 @@ impl<S: Send + Sync> FromRequest<S> for Upload {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        Self::read(request, |limits| limits.upload_bytes)
+    }
+}
+
+/// As [`Upload`], for a file as large as a Graph Bundle may be.
+pub struct BundleUpload(pub Upload);
+
+impl<S: Send + Sync> FromRequest<S> for BundleUpload {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        Upload::read(request, |limits| limits.bundle_bytes).map(Self)
+    }
+}
+
+impl Upload {
+    fn read(request: Request, limit: impl Fn(&BodyLimits) -> u64) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         let edge: Arc<Edge> = Edge::of(&parts)?;
         let wrong = || {
@@ -69,7 +87,7 @@ impl<S: Send + Sync> FromRequest<S> for Upload {
         };
         let content_type = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let boundary = multer::parse_boundary(content_type.ok_or_else(wrong)?).map_err(|_| wrong())?;
-        let limit = edge.server.limits.upload_bytes;
+        let limit = limit(&edge.server.limits);
         let announced = parts.headers.get(header::CONTENT_LENGTH);
         let announced = announced.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
         if announced.is_some_and(|length| length > limit) {

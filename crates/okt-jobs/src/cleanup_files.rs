@@ -52,6 +52,7 @@ pub async fn cleanup_files(
     drop(conn);
     let mut removed = blobs.remove_abandoned(age, now).await? as u64;
     for repository in blobs.repositories().await? {
+        removed += blobs.remove_old_bundles(repository, age, now).await?;
         let mut listed = blobs.list(repository);
         loop {
             let mut batch = Vec::new();

@@ -19,7 +19,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use okt_config::DedupPolicy;
-use okt_model::{CleanupFacts, DeduplicateFacts, EmbedFacts, EmbeddingSpace, Error, Progress, Result};
+use okt_model::{
+    CleanupFacts, ContradictionFoundBy, DeduplicateFacts, EmbedFacts, EmbeddingSpace, Error, Progress, Result,
+};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::fact_contradictions::{self, NewContradiction};
 use okt_store::fact_merges::{self, Comparable, Merge};
@@ -35,7 +37,7 @@ pub(crate) use self::languages::Languages;
 use self::similar::Similar;
 use crate::Tools;
 use crate::embed_facts::{current, or_wait, still};
-use crate::extract_concepts;
+use crate::{check_reports, extract_concepts};
 
 const BATCH: i64 = 256;
 /// How many of the nearest are looked at.
@@ -130,6 +132,7 @@ pub(crate) async fn run(
     if payload.source.is_none() {
         tx.push(&CleanupFacts { soon: false }, When { delay_ms: CLEANUP_MS, ..When::default() }).await?;
     }
+    check_reports::push(&mut tx, ctx.repository()).await?;
     let mut output = serde_json::json!({
         "compared": compared, "merged": merged, "grouped": grouped, "candidate_contradictions": refused,
     });
@@ -363,7 +366,12 @@ fn pair(mut new: Vec<Comparable>, proposed: Proposed, mut groups: Groups, mut si
                 GroupComparison::Same => {}
                 GroupComparison::Unsure | GroupComparison::Apart => continue,
                 GroupComparison::Differ { facts, difference } => {
-                    contradictions.push(NewContradiction { facts, difference, cosine });
+                    contradictions.push(NewContradiction {
+                        facts,
+                        difference,
+                        cosine,
+                        found_by: ContradictionFoundBy::RefusedMerge,
+                    });
                     continue;
                 }
             }

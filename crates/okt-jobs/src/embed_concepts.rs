@@ -260,6 +260,11 @@ fn description(concept: &DescribedConcept) -> String {
     }
 }
 
+/// What the vector of a concept is called, as the concept is described now.
+pub(crate) fn vector_of(concept: &DescribedConcept) -> Uuid {
+    vector_id(concept, &description(concept))
+}
+
 /// What the vector of a concept is called that is made of this text.
 fn vector_id(concept: &DescribedConcept, text: &str) -> Uuid {
     let hash = content_hash(&format!("{}\n{text}", concept.id)).0;

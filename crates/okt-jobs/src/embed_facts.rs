@@ -18,8 +18,8 @@ use okt_vectors::{Point, Tenant};
 use uuid::Uuid;
 
 use crate::Tools;
-use crate::extract_concepts;
 use crate::tools::{billing, or_retry};
+use crate::{check_reports, extract_concepts};
 
 const STORE_AWAY: Duration = Duration::from_secs(10);
 /// How long vectors that were paid for wait for a store to take them.
@@ -104,9 +104,9 @@ pub(crate) async fn still(tools: &Tools, space: &EmbeddingSpace) -> Result<(), J
     }
 }
 
-/// What became of facts that need a vector.
-pub(crate) enum Filled {
-    For(Embedded),
+/// What became of texts that need a vector.
+pub(crate) enum Filled<T = Embedded> {
+    For(T),
     /// It could cost more than may be spent on the source.
     OverMaxCost,
     OverBudget(BudgetOf),
@@ -172,30 +172,15 @@ pub(crate) async fn fill(
     }
     let (ids, texts): (Vec<Uuid>, Vec<String>) =
         texts.into_iter().map(|(id, text)| (id, text.to_owned())).unzip();
-    let (embedder, vectors) = (embedder.clone(), vectors.clone());
-    // A task of its own: what was asked is paid for, so it is kept even when the job is stopped.
-    let made = tokio::spawn(async move {
-        let (made, cost) = match embedder.embed(texts).await.map_err(or_retry)? {
-            Vectors::Embedded(made, cost) => (made, cost),
-            Vectors::OverMaxCost => return Ok(Filled::OverMaxCost),
-            Vectors::OverBudget(budget) => return Ok(Filled::OverBudget(budget)),
-        };
-        if made.len() != ids.len() {
-            return Err(Error::internal(format!(
-                "{} returned {} vectors for {} texts",
-                embedder.model(),
-                made.len(),
-                ids.len()
-            ))
-            .into());
-        }
+    let (model, vectors) = (embedder.model().to_owned(), vectors.clone());
+    embed(embedder, texts, move |made, cost| async move {
         let points = ids.into_iter().zip(made).map(|(id, vector)| Point { id, vector });
         // One without a direction would keep all others out of the store.
         let (points, useless): (Vec<Point>, Vec<Point>) =
             points.partition(|point| okt_vectors::Space::has_direction(&point.vector));
         for point in &useless {
             tracing::warn!(
-                point.id = %point.id, model = embedder.model(),
+                point.id = %point.id, model,
                 "the embedding model returned an unusable vector (all zeros, or not finite); what it is of is stored \
                  without one and is not compared with others"
             );
@@ -204,7 +189,36 @@ pub(crate) async fn fill(
         let useless: HashSet<Uuid> = useless.into_iter().map(|point| point.id).collect();
         let (without, with): (Vec<_>, Vec<_>) = numbers.into_iter().partition(|(id, _)| useless.contains(id));
         let numbers = |facts: Vec<(Uuid, i64)>| facts.into_iter().map(|(_, no)| no).collect();
-        Ok(Filled::For(Embedded { numbers: numbers(with), without: numbers(without), cost }))
+        Ok(Embedded { numbers: numbers(with), without: numbers(without), cost })
+    })
+    .await
+}
+
+/// Has texts embedded, and their vectors kept as `keep` does it, in a task of its own: what was asked is paid for, so it is kept even
+/// when the job is stopped.
+pub(crate) async fn embed<T, K, F>(
+    embedder: &Embedder,
+    texts: Vec<String>,
+    keep: K,
+) -> Result<Filled<T>, JobError>
+where
+    T: Send + 'static,
+    K: FnOnce(Vec<Vec<f32>>, Cost) -> F + Send + 'static,
+    F: Future<Output = Result<T>> + Send,
+{
+    let embedder = embedder.clone();
+    let made = tokio::spawn(async move {
+        let count = texts.len();
+        let (made, cost) = match embedder.embed(texts).await.map_err(or_retry)? {
+            Vectors::Embedded(made, cost) => (made, cost),
+            Vectors::OverMaxCost => return Ok(Filled::OverMaxCost),
+            Vectors::OverBudget(budget) => return Ok(Filled::OverBudget(budget)),
+        };
+        if made.len() != count {
+            let (model, made) = (embedder.model(), made.len());
+            return Err(Error::internal(format!("{model} returned {made} vectors for {count} texts")).into());
+        }
+        Ok(Filled::For(keep(made, cost).await?))
     });
     made.await.map_err(Error::internal)?
 }
@@ -246,6 +260,7 @@ async fn settle(ctx: &JobContext, tools: &Tools, payload: EmbedFacts) -> Result<
         fact_merges::settle(&mut tx, ctx.repository(), &numbers).await?;
         settled.extend(numbers);
     }
+    check_reports::push(&mut tx, ctx.repository()).await?;
     match payload.source {
         Some(source) => extract_concepts::push(&mut tx, tools, source).await?,
         None => extract_concepts::push_for(&mut tx, tools, ctx.repository(), &settled).await?,

@@ -138,7 +138,7 @@ pub(crate) async fn note_ended(
     job: &Ended,
     why: NoFacts,
 ) -> Result<bool> {
-    let (repository, source) = (job.repository, SourceId::from(job.source));
+    let (repository, source) = (job.repository, SourceId::from(job.subject));
     let mut conn = databases.acquire_system().await?;
     let Reader { model, promptset_hash, number: reader, .. } =
         Reader::of(&mut conn, tools, repository).await?;

@@ -10,14 +10,14 @@ use okt_queue::{Finished, JobContext, JobError};
 use okt_search::language_of;
 use okt_store::outbox::When;
 use okt_store::search_units::{self, Indexable, NAME, NewUnit, TITLE};
-use okt_store::{Tx, passage_vectors};
+use okt_store::{Tx, passage_vectors, report_facts};
 use okt_vectors::Tenant;
 
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use crate::embed_facts::current;
-use crate::{Tools, embed_passages};
+use crate::{Tools, check_reports, embed_passages};
 
 /// Texts in one transaction, which keeps others from writing lists of the repository.
 const BATCH: usize = 200;
@@ -92,6 +92,11 @@ pub(crate) async fn run(payload: IndexSource, ctx: JobContext, tools: Tools) -> 
     if is_there && embed_passages::is_on(&tools) {
         passage_vectors::note(&mut tx, repository, no, None).await?;
         tx.push(&EmbedPassages { source: payload.source }, When::default()).await?;
+    }
+    if !payload.imported {
+        // Reports that were compared with them before could not find them by their words.
+        report_facts::note_source(&mut tx, repository, no).await?;
+        check_reports::push(&mut tx, repository).await?;
     }
     tx.commit(Some(output)).await
 }

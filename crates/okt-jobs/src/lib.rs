@@ -5,7 +5,10 @@
 //! connection, and ends with the one transaction of its effect (`okt_queue::JobContext::begin`). It may run twice, so it
 //! looks at how things are instead of relying on how they were.
 
+mod annotate_report;
 mod asking;
+mod check_contradictions;
+mod check_reports;
 mod cleanup_audit;
 mod cleanup_expired;
 mod cleanup_facts;
@@ -15,7 +18,9 @@ mod deduplicate_facts;
 mod embed_concepts;
 mod embed_facts;
 mod embed_passages;
+mod export_graph;
 mod extract_concepts;
+mod import_graph;
 mod index_source;
 mod list_turns;
 mod migrate_context;
@@ -63,12 +68,17 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .system(with(tools, settle_sources::run))
         .system(with(tools, sweep_concept_relations::run))
         .system(with(tools, sweep_search::run))
+        .repository(with(tools, annotate_report::run))
+        .repository(with(tools, check_contradictions::run))
+        .repository(with(tools, check_reports::run))
         .repository(with(tools, cleanup_facts::run))
         .repository(with(tools, deduplicate_facts::run))
         .repository(with(tools, embed_concepts::run))
         .repository(with(tools, embed_facts::run))
         .repository(with(tools, embed_passages::run))
+        .repository(with(tools, export_graph::run))
         .repository(with(tools, extract_concepts::run))
+        .repository(with(tools, import_graph::run))
         .repository(with(tools, index_source::run))
         .repository(migrate_context::run)
         .repository(with(tools, refine_concepts::run))

@@ -5,7 +5,7 @@ use okt_model::{Progress, RefreshConceptRelations};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::{concept_relations, counters};
 
-use crate::{Tools, summarize_concepts};
+use crate::{Tools, check_contradictions, summarize_concepts};
 
 /// Changes in one transaction. Nobody else counts meanwhile.
 const BATCH: i64 = 500;
@@ -49,5 +49,6 @@ async fn finish(ctx: &JobContext, tools: &Tools, output: serde_json::Value) -> R
     let on = summarize_concepts::is_on(ctx.databases(), tools, ctx.repository()).await?;
     let mut tx = ctx.begin().await?;
     summarize_concepts::push(&mut tx, ctx.repository(), tools, on).await?;
+    check_contradictions::push(&mut tx, ctx.repository()).await?;
     tx.commit(Some(output)).await
 }

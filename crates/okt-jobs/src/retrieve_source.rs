@@ -9,19 +9,22 @@ mod source_writer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use okt_config::SearchProvider;
 use okt_model::{
-    Error, FetchAttempt, IndexSource, Progress, Result, RetrieveSource, Source, SourceDecomposition,
+    Error, FetchAttempt, IndexSource, Locator, Progress, Result, RetrieveSource, Source, SourceDecomposition,
     SourceFailure, SourceStage, SourceStatus, parse_date,
 };
 use okt_providers::resolution::{Attempt, End, Provider, Validators, Wanted, auto_skip};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::outbox::When;
 use okt_store::sources::{self, Fetched};
-use okt_store::{host_providers, repository_settings, search_units, source_images, source_texts};
+use okt_store::{
+    host_providers, repository_settings, search_units, source_images, source_marks, source_texts,
+};
 use url::Url;
 
 use self::source_writer::{Accepted, SourceWriter, text_of};
-use crate::Tools;
+use crate::{Tools, check_reports};
 
 /// Runs of the job after which a source that could not be had is given up.
 const RUNS: i32 = 4;
@@ -55,7 +58,10 @@ pub(crate) async fn run(
         fetched
     };
     let ended = match ended {
-        Ok((attempts, None)) => settle(&ctx, &source, &mut writer, attempts).await,
+        Ok((attempts, None)) => {
+            let retracted = retracted(&tools, &ctx, &source, &writer).await;
+            settle(&ctx, &source, &mut writer, attempts, retracted).await
+        }
         Ok((attempts, Some(failed))) => give_up(&ctx, &source, attempts, failed).await,
         Err(error) => Err(error.into()),
     };
@@ -186,12 +192,46 @@ fn story(source: &Source, attempts: Vec<FetchAttempt>) -> Vec<FetchAttempt> {
     story.split_off(first)
 }
 
+/// The DOI of a source that the academic search service lists as retracted, if the repository uses the service. A service that does not
+/// answer is no reason to do without the source.
+async fn retracted(
+    tools: &Tools,
+    ctx: &JobContext,
+    source: &Source,
+    writer: &SourceWriter<'_>,
+) -> Option<String> {
+    let told = writer.best.as_ref().and_then(|taken| taken.document.doi.as_deref());
+    let doi = told.or(source.doi.as_deref()).and_then(|doi| Locator::parse(doi).ok()?.doi)?;
+    let search = tools.search()?;
+    let asked = async {
+        let mut conn = ctx.databases().acquire_system().await?;
+        let settings = repository_settings::find(&mut conn, ctx.repository()).await?;
+        drop(conn);
+        let is_on = |name: &String| name == SearchProvider::Academic.as_str();
+        if !settings.is_some_and(|settings| settings.search.iter().any(is_on)) {
+            return Ok(None);
+        }
+        Ok::<_, Error>(search.is_retracted(&doi).await?)
+    };
+    match asked.await {
+        Ok(found) => (found == Some(true)).then_some(doi),
+        Err(error) => {
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "failed to look up whether a source was retracted"
+            );
+            None
+        }
+    }
+}
+
 /// The effect of a source that was had.
 async fn settle(
     ctx: &JobContext,
     source: &Source,
     writer: &mut SourceWriter<'_>,
     attempts: Vec<FetchAttempt>,
+    retracted: Option<String>,
 ) -> Result<Finished, JobError> {
     let Some(taken) = writer.best.take() else {
         return Err(Error::internal(format!("source {} was accepted without a document", source.id)).into());
@@ -219,6 +259,11 @@ async fn settle(
     source_texts::put(&mut tx, repository, id, &text).await?;
     source_images::replace(&mut tx, repository, id, &images).await?;
     search_units::note_unread(&mut tx, repository, id).await?;
+    if let Some(doi) = retracted
+        && source_marks::mark_listed(&mut tx, repository, &[doi]).await? > 0
+    {
+        check_reports::push(&mut tx, repository).await?;
+    }
     tx.push(&IndexSource::of(id), When::default()).await?;
     let next = tx.push(&SourceDecomposition { source: id }, When::default()).await?;
     sources::hand_over(&mut tx, repository, id, next, SourceStatus::Fetched).await?;

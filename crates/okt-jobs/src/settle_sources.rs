@@ -1,5 +1,5 @@
-//! Tells sources whose job was given up or cancelled that nobody is coming. The job says why; without this a source would be
-//! on its way for ever.
+//! Tells sources and reports whose job was given up or cancelled that nobody is coming. The job says why; without this a source
+//! would be on its way for ever, and a report would never be checked.
 //!
 //! Each such job is looked at once, until it is retried. Harmless to repeat: a source that has gone on, or belongs to another
 //! job, is left alone.
@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use okt_model::{
-    Error, ExtractConcepts, JobState, NoFacts, Payload, RetrieveSource, SourceDecomposition, SourceFailure,
-    SourceId, SourceStage,
+    AnnotateReport, Error, ExtractConcepts, JobState, NoFacts, Payload, ReportId, ReportStatus,
+    RetrieveSource, SourceDecomposition, SourceFailure, SourceId, SourceStage,
 };
 use okt_queue::ended::{self, Ended};
 use okt_queue::{Finished, JobError, SystemContext};
-use okt_store::{Databases, ai_calls, source_extractions, sources};
+use okt_store::{Databases, ai_calls, report_sentences, reports, source_extractions, sources};
 use serde::{Deserialize, Serialize};
 
 use crate::{Tools, extract_concepts};
@@ -21,7 +21,8 @@ use crate::{Tools, extract_concepts};
 /// A job that ended a moment ago may just be telling its source itself.
 const AGE: Duration = Duration::from_secs(10);
 const BATCH: i64 = 500;
-const KINDS: [&str; 3] = [RetrieveSource::KIND, SourceDecomposition::KIND, ExtractConcepts::KIND];
+const KINDS: [&str; 4] =
+    [RetrieveSource::KIND, SourceDecomposition::KIND, ExtractConcepts::KIND, AnnotateReport::KIND];
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,8 +76,11 @@ pub(crate) async fn run(_: SettleSources, ctx: SystemContext, tools: Tools) -> R
 
 /// False when the source has gone on, or belongs to another job.
 async fn settle(databases: &Databases, tools: &Tools, job: &Ended) -> Result<bool, Error> {
-    let (repository, source) = (job.repository, SourceId::from(job.source));
     let Some((code, why)) = reason_of(job) else { return Ok(false) };
+    if job.kind == AnnotateReport::KIND {
+        return settle_report(databases, job, code, why).await;
+    }
+    let (repository, source) = (job.repository, SourceId::from(job.subject));
     let stage = match &*job.kind {
         RetrieveSource::KIND => SourceStage::Fetch,
         SourceDecomposition::KIND => SourceStage::Decomposition,
@@ -95,6 +99,19 @@ async fn settle(databases: &Databases, tools: &Tools, job: &Ended) -> Result<boo
     }
     tx.commit().await?;
     Ok(marked)
+}
+
+/// False when nothing of the report waits any more.
+async fn settle_report(databases: &Databases, job: &Ended, code: &str, why: &str) -> Result<bool, Error> {
+    let mut tx = databases.begin(&job.database, job.repository).await?;
+    let report = reports::find(&mut tx, job.repository, ReportId::from(job.subject)).await?;
+    let Some(report) = report else { return Ok(false) };
+    let waits = report_sentences::is_waiting(&mut tx, job.repository, report.no).await?;
+    if waits {
+        reports::mark(&mut tx, job.repository, report.no, ReportStatus::Failed, Some((code, why))).await?;
+    }
+    tx.commit().await?;
+    Ok(waits)
 }
 
 /// Why the source of this job goes no further, if it does not: a stable code, and words.

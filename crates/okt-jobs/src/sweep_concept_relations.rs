@@ -1,15 +1,25 @@
-//! Has the relations of concepts refreshed, and concepts summed up, wherever changes wait that nobody came for. Whoever makes a
+//! Has the relations of concepts refreshed, concepts summed up, and reports checked, wherever changes wait that nobody
+//! came for. Whoever makes a
 //! change asks for that himself; this is for what was missed, and for what came in before an operator turned summaries on.
+//! Deletes what models have answered to questions that nobody keeps, when it is old.
 
 use std::collections::BTreeSet;
 
-use okt_model::{Error, Payload, RefreshConceptRelations, Repository, Result, SummarizeConcepts};
+use okt_model::{
+    CheckContradictions, CheckReports, Error, Payload, RefreshConceptRelations, Repository, Result,
+    SummarizeConcepts,
+};
 use okt_queue::{Finished, JobError, SystemContext};
-use okt_store::{Databases, concept_relations};
+use okt_store::{
+    Databases, concept_relations, fact_judgements, model_answers, report_facts, report_sentences,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::spaces::{next, push};
 use crate::{Tools, summarize_concepts};
+
+/// What a model has answered to a question that nobody keeps is kept so many days, for whoever asks it again.
+const ANSWERS_DAYS: i32 = 7;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,9 +64,32 @@ pub(crate) async fn run(
 
 /// Whether changes wait, which are then asked to be counted.
 async fn look(databases: &Databases, tools: &Tools, repository: &Repository) -> Result<bool> {
+    let space = crate::embed_facts::current(tools).await?.map(|(space, _)| space.no);
     let mut tx = databases.begin_to_read(&repository.database, repository.id).await?;
     let waiting = concept_relations::count_changes(&mut tx, repository.id, 1).await?;
+    let mut changed = report_facts::is_any(&mut tx, repository.id).await?;
+    // Vectors were made anew, by another model.
+    if let Some(space) = space.filter(|_| !changed) {
+        changed = report_sentences::is_outdated(&mut tx, repository.id, space).await?;
+    }
+    // Reports were switched on again, or the model that judges them was named.
+    if tools.config().providers.reports.enabled && !changed {
+        changed = report_sentences::is_any_left(&mut tx, repository.id).await?;
+    }
+    let unjudged = fact_judgements::is_any(&mut tx, repository.id).await?;
+    let old = model_answers::is_any_old(&mut tx, repository.id, ANSWERS_DAYS).await?;
     tx.commit().await?;
+    if old {
+        let mut tx = databases.begin(&repository.database, repository.id).await?;
+        model_answers::delete_old(&mut tx, repository.id, ANSWERS_DAYS).await?;
+        tx.commit().await?;
+    }
+    if changed {
+        push(databases, repository, &CheckReports {}).await?;
+    }
+    if unjudged {
+        push(databases, repository, &CheckContradictions {}).await?;
+    }
     if waiting > 0 {
         push(databases, repository, &RefreshConceptRelations {}).await?;
     } else if summarize_concepts::is_wanted(databases, tools, repository).await? {

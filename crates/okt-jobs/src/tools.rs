@@ -8,6 +8,7 @@ use okt_model::{Cost, Error, Result, SourceId};
 use okt_parse::Limits;
 use okt_providers::GuardedClient;
 use okt_providers::resolution::Resolver;
+use okt_providers::search::Search;
 use okt_queue::{JobContext, JobError};
 use okt_store::blobs::Blobs;
 use okt_store::{Databases, ai_calls};
@@ -29,6 +30,7 @@ struct Inner {
     vectors: Option<Vectors>,
     /// `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Resolver)>,
+    search: Option<Search>,
     list_turns: ListTurns,
 }
 
@@ -43,6 +45,7 @@ impl Tools {
         // The reason for having none was logged when the service started.
         let client = GuardedClient::new(&config.providers.resolution.fetch.allow_private).ok();
         let ai = Ai::new(config, databases, client.as_ref());
+        let search = client.as_ref().map(|client| Search::new(config, client));
         let web = match client {
             Some(client) => Some((client.clone(), Resolver::new(config, client)?)),
             None => None,
@@ -54,6 +57,7 @@ impl Tools {
             ai,
             vectors,
             web,
+            search,
             list_turns: ListTurns::default(),
         })))
     }
@@ -84,6 +88,10 @@ impl Tools {
 
     pub(crate) fn web(&self) -> Option<&(GuardedClient, Resolver)> {
         self.0.web.as_ref()
+    }
+
+    pub(crate) fn search(&self) -> Option<&Search> {
+        self.0.search.as_ref()
     }
 
     /// What is read out of a file at most.

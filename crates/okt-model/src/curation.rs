@@ -24,6 +24,8 @@ words! {
         RejectFact = "reject_fact",
         /// A rejected fact became stable.
         RestoreFact = "restore_fact",
+        /// Somebody said whether two facts contradict each other.
+        MarkContradiction = "mark_contradiction",
     }
 }
 
@@ -63,6 +65,9 @@ pub struct CurationDetails {
     pub alias: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<FactId>,
+    /// What was said of two facts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contradiction: Option<String>,
 }
 
 /// A concept as it was called.
@@ -95,6 +100,24 @@ pub struct CurationEffects {
     /// Concept and key.
     pub rejected_aliases: Vec<(i64, String)>,
     pub fact: Option<CuratedFact>,
+    pub contradiction: Option<CuratedContradiction>,
+}
+
+/// What was said of two facts, and what had been said of them and their duplicates before. Facts are named by their hashes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CuratedContradiction {
+    pub facts: (String, String),
+    pub before: Vec<CuratedState>,
+}
+
+/// What was said of two facts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CuratedState {
+    pub facts: (String, String),
+    pub state: String,
+    pub note: Option<String>,
+    pub person: UserId,
+    pub decided_at: DateTime<Utc>,
 }
 
 /// What a concept was called before.

@@ -75,6 +75,8 @@ ids! {
     InvitationId,
     /// A background job.
     JobId,
+    /// A report.
+    ReportId,
     /// A repository: the boundary between tenants.
     RepositoryId,
     /// A login, and the family of refresh tokens that keep it alive.

@@ -6,10 +6,12 @@
 mod account;
 mod audit;
 mod blob;
+mod bundle;
 mod comparison;
 mod concept;
 mod curation;
 mod error;
+mod export;
 mod fact;
 mod hash;
 mod id;
@@ -21,6 +23,7 @@ mod money;
 mod oauth;
 mod permission;
 mod promptset;
+mod report;
 mod repository;
 mod role;
 mod search;
@@ -32,9 +35,11 @@ mod usage;
 pub use account::{ApiKey, Email, Session, User};
 pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
 pub use blob::{Blob, BlobHash};
+pub use bundle::{ExportGraph, ImportGraph};
 pub use comparison::{
-    CleanupFacts, Contradiction, DeduplicateFacts, EmbedFacts, EmbeddingSpace, MergedBy, SpaceKind,
-    SpaceState, TextOfFact,
+    CheckContradictions, CleanupFacts, Contradiction, ContradictionFoundBy, ContradictionMark,
+    ContradictionSide, ContradictionState, DeduplicateFacts, EmbedFacts, EmbeddingSpace, FoundContradiction,
+    MergedBy, SideSource, SpaceKind, SpaceState, TextOfFact,
 };
 pub use concept::{
     Alias, AliasBy, CATCH_ALL_CONTEXT, CONCEPT_MODEL, Concept, ConceptContext, ConceptExtraction,
@@ -44,10 +49,14 @@ pub use concept::{
     word_keys,
 };
 pub use curation::{
-    CuratedAlias, CuratedConcept, CuratedFact, CuratedLink, CurationAction, CurationDetails, CurationEffects,
-    CurationStep, Decided, Renamed,
+    CuratedAlias, CuratedConcept, CuratedContradiction, CuratedFact, CuratedLink, CuratedState,
+    CurationAction, CurationDetails, CurationEffects, CurationStep, Decided, Renamed,
 };
 pub use error::{Cause, Error, FieldError, Result};
+pub use export::{
+    CitationFormat, ExportedConcept, ExportedFact, ExportedLink, ExportedRelation, GraphFormat,
+    QuotedSentence, ReportFormat,
+};
 pub use fact::{
     ChunkFailure, Difference, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL, Extraction, Fact,
     FactConcept, FactFilter, FactGroup, FactKind, FactSource, FactStatus, NewFact, NoFacts,
@@ -55,8 +64,8 @@ pub use fact::{
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
     ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, CurationId, FactId, GrantId,
-    ImageId, InvestigationId, InvitationId, JobId, RepositoryId, SessionId, SourceId, SummaryId, TokenId,
-    UserId,
+    ImageId, InvestigationId, InvitationId, JobId, ReportId, RepositoryId, SessionId, SourceId, SummaryId,
+    TokenId, UserId,
 };
 pub use investigation::{
     Investigation, InvestigationConcept, InvestigationProgress, MOST_INVESTIGATION_SOURCES,
@@ -68,6 +77,10 @@ pub use money::{BudgetOf, Money, SpendingLimits};
 pub use oauth::{OAuthClient, OAuthGrant, Scope, UnknownScope};
 pub use permission::{Action, Object, Permission, PermissionSet};
 pub use promptset::StoredPromptset;
+pub use report::{
+    AnnotateReport, Annotation, ChangeCause, CheckReports, MOST_REPORT_SENTENCES, POSTURE_MODEL, Posture,
+    Report, ReportChange, ReportCounts, ReportSentence, ReportStatus, SentenceState,
+};
 pub use repository::{
     CleanupRepository, Context, Counts, Invitation, MOST_CONTEXTS, Member, MigrateContext, PushLevel,
     Repository, RepositorySettings, Slug, Stages, Tier, UnmappedContexts,

@@ -25,6 +25,7 @@ words! {
         Concepts = "concepts",
         Sources = "sources",
         Passages = "passages",
+        Reports = "reports",
     }
 }
 
@@ -77,11 +78,19 @@ pub struct IndexSource {
     /// Its number, if it was deleted: what was found of it is found no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<i64>,
+    /// Its facts came from a bundle: reports are not compared with them before somebody asks for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub imported: bool,
 }
 
 impl IndexSource {
     pub const fn of(source: SourceId) -> Self {
-        Self { source, gone: None }
+        Self { source, gone: None, imported: false }
+    }
+
+    /// Of a source that was imported.
+    pub const fn of_imported(source: SourceId) -> Self {
+        Self { source, gone: None, imported: true }
     }
 }
 

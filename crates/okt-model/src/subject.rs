@@ -13,6 +13,8 @@ words! {
         Investigation = "investigation",
         Report = "report",
         Question = "question",
+        /// The repository as a whole, by its id.
+        Repository = "repository",
     }
 }
 

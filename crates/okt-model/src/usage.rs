@@ -25,6 +25,10 @@ words! {
         ImagePicking = "image_picking",
         /// Of stretches of sources.
         PassageEmbedding = "passage_embedding",
+        /// Of sentences of reports.
+        SentenceEmbedding = "sentence_embedding",
+        /// How facts stand to sentences of reports.
+        PostureClassification = "posture_classification",
         /// What somebody looks for.
         QuestionEmbedding = "question_embedding",
         /// How well texts answer what somebody looks for.

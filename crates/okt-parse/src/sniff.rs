@@ -20,7 +20,8 @@ pub fn kind(bytes: &[u8], hint: &Hint) -> Result<(Kind, &'static str), ParseErro
     match infer::get(bytes).map(|found| (found.mime_type(), found.matcher_type())) {
         Some((DOCX, _)) => return Ok((Kind::Docx, DOCX)),
         // Marks of two letters, which a text may begin with too. Behind them these files have bytes that no text has.
-        Some(("image/bmp" | "application/vnd.microsoft.portable-executable", _)) if !head.contains(&0) => {}
+        Some(("image/bmp" | "application/vnd.microsoft.portable-executable" | "application/x-llvm", _))
+            if !head.contains(&0) => {}
         Some((_, infer::MatcherType::Text)) | None => {}
         Some((media_type, _)) => return Err(ParseError::Unsupported(media_type.to_owned())),
     }
@@ -139,6 +140,10 @@ mod tests {
         assert_eq!(told(b"<div>x</div>", "text/plain", ""), Ok(Kind::Text));
         assert_eq!(told(b"<h1 align=center>x</h1>\n\nText", "text/plain", "README.md"), Ok(Kind::Markdown));
         assert_eq!(told(b"# x", "text/markdown; charset=utf-8", ""), Ok(Kind::Markdown));
+        assert_eq!(
+            told(b"BCG vaccination protects against leprosy.", "text/plain", "bcg.txt"),
+            Ok(Kind::Text)
+        );
         assert_eq!(told(b"just words", "text/html", ""), Ok(Kind::Html));
         assert_eq!(told(b"just words", "", ""), Ok(Kind::Text));
         assert_eq!(told(b"BMW has built cars since 1928.", "text/plain", "bmw.txt"), Ok(Kind::Text));

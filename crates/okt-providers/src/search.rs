@@ -46,6 +46,8 @@ pub struct Hit {
     pub snippet: String,
     pub doi: Option<String>,
     pub published_at: Option<NaiveDate>,
+    /// The service says so.
+    pub retracted: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +106,7 @@ struct RawHit {
     snippet: String,
     doi: Option<String>,
     published_at: Option<NaiveDate>,
+    retracted: bool,
 }
 
 const MOST: usize = 100;
@@ -126,6 +129,11 @@ impl Search {
             SearchProvider::Web => self.web.is_some(),
             SearchProvider::Academic => true,
         }
+    }
+
+    /// Whether the academic service says that the work of this DOI was retracted; `None` if it does not know.
+    pub async fn is_retracted(&self, doi: &str) -> Result<Option<bool>, SearchError> {
+        self.academic.is_retracted(doi).await
     }
 
     /// Up to `limit` hits, perhaps fewer although there are more: that is what `next_cursor` tells.
@@ -180,6 +188,7 @@ impl RawHit {
             snippet: plain(&self.snippet, 1_000),
             doi: self.doi.or_else(|| Some(url.to_string())).and_then(|text| Locator::parse(&text).ok()?.doi),
             published_at: self.published_at,
+            retracted: self.retracted,
             url,
         })
     }
@@ -192,9 +201,19 @@ async fn ask<T: DeserializeOwned>(
     name: &'static str,
     remedy: &'static str,
 ) -> Result<T, SearchError> {
+    answer(service, request.max_bytes(MAX_BYTES).timeouts(TIMEOUTS), name, remedy).await
+}
+
+/// As [`ask`], within the limits of the request.
+async fn answer<T: DeserializeOwned>(
+    service: &Service,
+    request: Request,
+    name: &'static str,
+    remedy: &'static str,
+) -> Result<T, SearchError> {
     let silent = |cause: okt_model::Cause| SearchError::Silent { service: name, cause };
     let failed = |error: FetchError| silent(error.into());
-    let answer = service.send(request.max_bytes(MAX_BYTES).timeouts(TIMEOUTS)).await.map_err(failed)?;
+    let answer = service.send(request).await.map_err(failed)?;
     match answer.status.as_u16() {
         200 => {
             let body = answer.bytes().await.map_err(failed)?;

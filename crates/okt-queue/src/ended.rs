@@ -9,21 +9,22 @@ use uuid::Uuid;
 
 use crate::jobs::state;
 
-/// A job of a source that was cancelled or given up.
+/// A job of a source or a report that was cancelled or given up.
 #[derive(Clone, Debug)]
 pub struct Ended {
     pub id: JobId,
     pub repository: RepositoryId,
-    /// The named database that holds the source.
+    /// The named database that holds what it is about.
     pub database: String,
     pub kind: String,
     pub state: JobState,
-    pub source: Uuid,
+    /// The source or the report.
+    pub subject: Uuid,
     /// What went wrong last.
     pub message: Option<String>,
 }
 
-/// Those of these kinds that ended longer ago than `age` and were not handled, but for those whose source is in one of the
+/// Those of these kinds that ended longer ago than `age` and were not handled, but for those whose subject is in one of the
 /// databases `away`. Reads nothing else, however many jobs there are.
 #[tracing::instrument(level = "debug", name = "db.jobs.list_unhandled", skip_all)]
 pub async fn list_unhandled(
@@ -45,7 +46,7 @@ pub async fn list_unhandled(
             database: row.database,
             kind: row.kind,
             state: state(&row.state)?,
-            source: row.source_id,
+            subject: row.subject_id,
             message: row.message,
         })
     });

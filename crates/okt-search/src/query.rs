@@ -163,6 +163,16 @@ impl Query {
         query
     }
 
+    /// Reads the words of a statement: nothing in it is an operator.
+    pub fn plain(text: &str, languages: &[&str]) -> Self {
+        let text = printable(text);
+        let mut query = Self::default();
+        let mut left = MOST_TERMS;
+        query.add_text(&text);
+        query.add_words(&text, &Known::new(languages), false, &mut left, &mut Vec::new());
+        query
+    }
+
     /// The terms that texts are ranked by: those of the words, then those of the phrases; each once.
     pub fn ranking(&self) -> Vec<&Term> {
         let mut terms: Vec<&Term> = Vec::new();

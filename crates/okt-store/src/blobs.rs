@@ -6,6 +6,8 @@
 //! is whole and on disk. Rows are written after the file they speak of, so a file without a row is a stray
 //! (`cleanup_files`), and a row without a file does not happen.
 
+mod bundles;
+
 use std::error::Error as _;
 use std::fs::{DirBuilder, Permissions};
 use std::io;
@@ -27,6 +29,8 @@ use okt_config::{Storage, StorageBackend};
 use okt_model::{Blob, BlobHash, Error, RepositoryId, Result, SourceFile, SourceId};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
+
+pub use bundles::{BundleOf, StoredBundle, scratch_error};
 
 const INCOMING: &str = "incoming";
 const KEPT: &str = "repositories";
@@ -52,8 +56,8 @@ pub struct Blobs {
 /// removes.
 pub struct Incoming {
     blobs: Blobs,
-    repository: RepositoryId,
-    source: SourceId,
+    /// Where it goes when it is whole.
+    folder: Path,
     path: Path,
     /// Missing once a write has failed.
     writer: Option<BufWriter>,
@@ -130,24 +134,24 @@ impl Blobs {
 
     /// Begins a file of a source.
     pub fn begin(&self, repository: RepositoryId, source: SourceId) -> Incoming {
+        self.begin_in(folder(repository).join(source.to_string()))
+    }
+
+    fn begin_in(&self, folder: Path) -> Incoming {
         // An id of its own, whatever else arrives for the same source.
         let path = Path::from_iter([INCOMING, &SourceId::mint().to_string()]);
         let writer = BufWriter::with_capacity(Arc::clone(&self.store), path.clone(), self.piece);
-        Incoming {
-            blobs: self.clone(),
-            repository,
-            source,
-            path,
-            writer: Some(writer),
-            hash: Sha256::new(),
-            size: 0,
-        }
+        Incoming { blobs: self.clone(), folder, path, writer: Some(writer), hash: Sha256::new(), size: 0 }
     }
 
     /// Reads a file, or the part of it that a range asks for; `None` when there is no such file.
     pub async fn read(&self, file: SourceFile, range: Option<Range<u64>>) -> Result<Option<Reading>> {
         let options = GetOptions { range: range.map(GetRange::Bounded), ..GetOptions::default() };
-        match self.store.get_opts(&path(file), options).await {
+        self.read_at(&path(file), options).await
+    }
+
+    async fn read_at(&self, path: &Path, options: GetOptions) -> Result<Option<Reading>> {
+        match self.store.get_opts(path, options).await {
             Ok(got) => Ok(Some(Reading {
                 size: got.meta.size,
                 range: got.range.clone(),
@@ -258,14 +262,13 @@ impl Incoming {
         let mut writer = self.writer.take().ok_or_else(broken)?;
         tokio::io::AsyncWriteExt::shutdown(&mut writer).await.map_err(from_io)?;
         let blob = Blob { hash: BlobHash(self.hash.finalize().into()), size: self.size };
-        let file = SourceFile { repository: self.repository, source: self.source, hash: blob.hash };
         if let (Some(folder), Some(name)) = (&self.blobs.incoming, self.path.filename()) {
             let arrived = folder.join(name);
             let private = move || std::fs::set_permissions(arrived, Permissions::from_mode(FILE_MODE));
             tokio::task::spawn_blocking(private).await.map_err(Error::internal)?.map_err(from_io)?;
         }
         let store = &self.blobs.store;
-        let renamed = store.rename(&self.path, &path(file)).await;
+        let renamed = store.rename(&self.path, &self.folder.join(blob.hash.to_string())).await;
         if let Err(error) = renamed {
             drop(store.delete(&self.path).await);
             return Err(from_store(error));

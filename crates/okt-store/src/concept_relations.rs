@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use okt_model::{ConceptId, Error, Relation, RelationBands, RepositoryId};
 use sqlx::PgConnection;
 
-use crate::summary_states;
+use crate::repository_locks::{self, RepositoryLock};
+use crate::{fact_judgements, summary_states};
 use okt_pg::Result;
 
 /// What a step did.
@@ -237,12 +238,9 @@ pub(crate) async fn mark_concepts(
     Ok(())
 }
 
-/// Nobody else counts in the repository until the end of the transaction. In two numbers, beside those of the write fence.
+/// Nobody else counts in the repository until the end of the transaction.
 pub(crate) async fn hold(conn: &mut PgConnection, repository: RepositoryId) -> Result<()> {
-    sqlx::query!("SELECT pg_advisory_xact_lock(1869771877, hashtext($1::uuid::text))", repository.uuid())
-        .execute(conn)
-        .await?;
-    Ok(())
+    repository_locks::hold(conn, repository, RepositoryLock::Relations).await
 }
 
 /// What has to be added to the counts.
@@ -250,6 +248,8 @@ pub(crate) async fn hold(conn: &mut PgConnection, repository: RepositoryId) -> R
 struct Change {
     /// For which nothing is counted any more.
     emptied: Vec<i64>,
+    /// That speak of a concept that they did not speak of.
+    gaining: Vec<i64>,
     /// Facts and their concepts, one pair after the other.
     counted: (Vec<i64>, Vec<i64>),
     concepts: BTreeMap<i64, i64>,
@@ -264,6 +264,9 @@ impl Change {
     fn add(&mut self, fact: i64, before: &[i64], now: &[i64]) {
         if now.is_empty() {
             self.emptied.push(fact);
+        }
+        if now.iter().any(|no| before.binary_search(no).is_err()) {
+            self.gaining.push(fact);
         }
         self.counted.0.extend(now.iter().map(|_| fact));
         self.counted.1.extend(now);
@@ -288,6 +291,7 @@ impl Change {
     }
 
     async fn write(self, conn: &mut PgConnection, repository: RepositoryId) -> Result<()> {
+        fact_judgements::note(conn, repository, &self.gaining).await?;
         sqlx::query!(
             "WITH gone AS (DELETE FROM okt_repository.relation_facts WHERE repository_id = $1 AND fact_no = ANY ($2))
              INSERT INTO okt_repository.relation_facts (repository_id, fact_no, concepts)

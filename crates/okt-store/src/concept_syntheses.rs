@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::concept_summaries::SliceFact;
 use crate::facts::hash;
+use crate::repository_locks::{self, RepositoryLock};
 use okt_pg::Result;
 
 /// Versions of a name that are kept.
@@ -426,14 +427,7 @@ pub async fn list_images(
 
 /// Nobody else writes a version of this name until the end of the transaction.
 async fn hold(conn: &mut PgConnection, repository: RepositoryId, key: &str) -> Result<()> {
-    sqlx::query!(
-        "SELECT pg_advisory_xact_lock(1869771880, hashtext($1::uuid::text || $2::text))",
-        repository.uuid(),
-        key,
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
+    repository_locks::hold_of(conn, repository, RepositoryLock::Syntheses, key).await
 }
 
 fn pairs(sources: Vec<Uuid>, images: Vec<Uuid>) -> Vec<(SourceId, ImageId)> {

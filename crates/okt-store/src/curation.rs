@@ -1,11 +1,13 @@
 //! Rows of `okt_repository.curation` and of what keeps decisions of people: `curation_keys`, `rejected_links`,
-//! `rejected_aliases`, `rejected_facts`, `parted_concepts`, `former_names`.
+//! `rejected_aliases`, `rejected_facts`, `parted_concepts`, `former_names`,
+//! `contradiction_states`.
 //!
 //! Each step writes down the rows that it changed as they were, and keys of what it changed or stands on. Steps whose keys
 //! differ do not touch each other's rows, so a step is undone exactly unless a later one that is in force shares a key with
 //! what it changed; then that one has to be undone first. People are few, so one step at a time is taken in a repository. What
 //! a step locks it locks in the order of everybody: contexts, concepts, facts.
 
+mod contradictions;
 mod facts;
 mod keys;
 mod links;
@@ -20,11 +22,13 @@ use okt_model::{
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::repository_locks::{self, RepositoryLock};
 use crate::words::word;
 use crate::{concept_merges, concepts};
 use keys::Keys;
 use okt_pg::Result;
 
+pub use contradictions::mark_contradiction;
 pub use facts::mark_fact;
 pub use links::{Split, reject_link, split};
 pub use names::{add_alias, remove_alias, rename};
@@ -188,13 +192,9 @@ async fn record(
     Ok(id)
 }
 
-/// Nobody else takes or undoes a step in the repository until the end of the transaction. In two numbers, beside those of the
-/// write fence and of whoever counts relations.
+/// Nobody else takes or undoes a step in the repository until the end of the transaction.
 async fn hold(conn: &mut PgConnection, repository: RepositoryId) -> Result<()> {
-    sqlx::query!("SELECT pg_advisory_xact_lock(1869771878, hashtext($1::uuid::text))", repository.uuid())
-        .execute(conn)
-        .await?;
-    Ok(())
+    repository_locks::hold(conn, repository, RepositoryLock::Curation).await
 }
 
 /// A concept with all that a step writes down of it.

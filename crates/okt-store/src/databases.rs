@@ -251,6 +251,26 @@ impl Databases {
         Ok(self.named(database)?.begin(AssertSqlSafe(begin).into_sql_str()).await?)
     }
 
+    /// As [`Self::begin_to_read`], and all of it sees one state.
+    pub async fn begin_to_export(&self, database: &str, repository: RepositoryId) -> Result<Tx> {
+        let begin = format!(
+            "BEGIN READ ONLY ISOLATION LEVEL REPEATABLE READ; SET LOCAL okt.repository = '{}'",
+            repository.uuid()
+        );
+        Ok(self.named(database)?.begin(AssertSqlSafe(begin).into_sql_str()).await?)
+    }
+
+    /// As [`Self::begin_to_read`], for a transaction that sees everything as it is when it begins, however long it takes. It
+    /// may make temporary tables.
+    pub(crate) async fn begin_snapshot(&self, database: &str, repository: RepositoryId) -> Result<Tx> {
+        let begin = format!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL okt.repository = '{}'; SET LOCAL statement_timeout = 0; \
+             SET LOCAL DateStyle = 'ISO'",
+            repository.uuid()
+        );
+        Ok(self.named(database)?.begin(AssertSqlSafe(begin).into_sql_str()).await?)
+    }
+
     /// Begins a transaction that reads of several repositories, one after the other.
     pub(crate) async fn begin_to_count(&self, database: &str) -> Result<Tx> {
         Ok(self.named(database)?.begin("BEGIN READ ONLY".into_sql_str()).await?)

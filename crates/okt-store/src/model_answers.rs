@@ -150,6 +150,32 @@ pub async fn forget(conn: &mut PgConnection, repository: RepositoryId, subject: 
     Ok(())
 }
 
+/// Whether there are answers to questions that nobody keeps, older than so many days.
+#[tracing::instrument(level = "debug", name = "db.model_answers.is_any_old", skip_all)]
+pub async fn is_any_old(conn: &mut PgConnection, repository: RepositoryId, days: i32) -> Result<bool> {
+    let any = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_repository.model_answers
+                           WHERE repository_id = $1 AND subject_kind = 'question'
+                             AND created_at < clock_timestamp() - make_interval(days => $2)) AS "is!""#,
+        repository.uuid(),
+        days,
+    );
+    Ok(any.fetch_one(conn).await?)
+}
+
+/// Deletes them; returns how many.
+#[tracing::instrument(level = "debug", name = "db.model_answers.delete_old", skip_all)]
+pub async fn delete_old(conn: &mut PgConnection, repository: RepositoryId, days: i32) -> Result<u64> {
+    let done = sqlx::query!(
+        "DELETE FROM okt_repository.model_answers
+          WHERE repository_id = $1 AND subject_kind = 'question'
+            AND created_at < clock_timestamp() - make_interval(days => $2)",
+        repository.uuid(),
+        days,
+    );
+    Ok(done.execute(conn).await?.rows_affected())
+}
+
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 39] = [
+pub const TABLES: [Table; 48] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
@@ -30,6 +30,7 @@ pub const TABLES: [Table; 39] = [
     knowledge("rejected_aliases", "alias_key, concept_no"),
     knowledge("rejected_links", "content_hash, concept_no"),
     knowledge("rejected_facts", "content_hash"),
+    knowledge("contradiction_states", "content_hash, other_hash"),
     knowledge("curation", "no"),
     knowledge("curation_keys", "key, curation_no"),
     knowledge("fact_concepts", "concept_no, fact_no"),
@@ -51,10 +52,19 @@ pub const TABLES: [Table; 39] = [
     knowledge("fact_sources", "source_no, fact_no"),
     knowledge("fact_merges", "no"),
     knowledge("fact_contradictions", "fact_no, other_no"),
+    knowledge("fact_judgements", "fact_no, other_no"),
+    knowledge("unchecked_facts", "no"),
     knowledge("model_answers", "key"),
     knowledge("search_units", "kind, no"),
     knowledge("search_lists", "kind, word, block"),
     knowledge("search_totals", "kind"),
+    // After facts and marks: while a repository has no reports, nothing is noted for them.
+    knowledge("reports", "id"),
+    knowledge("report_sentences", "no"),
+    knowledge("report_annotations", "no"),
+    knowledge("report_words", "word, report_no, sentence_no"),
+    knowledge("report_changes", "no"),
+    knowledge("report_facts", "no"),
     // Where the server has pgvector.
     Table { schema: "okt_vectors", name: "points", key: "space, id" },
 ];

@@ -209,6 +209,21 @@ pub async fn list_unsent(
     Ok(rows.fetch_all(conn).await?)
 }
 
+/// The subjects of the jobs of a kind whose effect has not happened, on their way or in the queue. Also of those that ended without it.
+#[tracing::instrument(level = "debug", name = "db.outbox.list_open", skip_all)]
+pub async fn list_open(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    kind: &str,
+) -> Result<Vec<Option<Uuid>>> {
+    let rows = sqlx::query_scalar!(
+        "SELECT DISTINCT subject_id FROM okt_repository.outbox WHERE repository_id = $1 AND kind = $2",
+        repository.uuid(),
+        kind,
+    );
+    Ok(rows.fetch_all(conn).await?)
+}
+
 /// Takes up entries to carry them to the queue: a few of each of the next repositories after this one, so that nobody's crowd
 /// holds up another's entry. Needs the relay's transaction. Whoever took some up and was not heard of for ten seconds has
 /// dropped them.

@@ -3,7 +3,7 @@
 //! What follows from a mark is computed by whoever reads. A row without a kind is a mark that a person has removed; lists and
 //! providers leave it, and every other row of a person, as it is.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use okt_model::{
@@ -187,6 +187,24 @@ pub async fn insert_retracted(
     Ok(rows.fetch_all(conn).await?)
 }
 
+/// Marks the sources that have one of these DOIs as retracted, because a provider lists them so; returns how many. What a person has said,
+/// and what is marked so already, stays.
+#[tracing::instrument(level = "debug", name = "db.source_marks.mark_listed", skip_all)]
+pub async fn mark_listed(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    dois: &[String],
+) -> Result<usize> {
+    let found = match_dois(conn, repository, dois).await?;
+    let open = found.iter().filter(|one| !one.decided && one.kind != Some(MarkKind::Retracted));
+    let numbers: BTreeSet<i64> = open.map(|one| one.no).collect();
+    if numbers.is_empty() {
+        return Ok(0);
+    }
+    let rows: Vec<(i64, Option<String>)> = numbers.into_iter().map(|no| (no, None)).collect();
+    Ok(insert_retracted(conn, repository, &rows, MarkOrigin::Provider, None).await?.len())
+}
+
 /// The marks of these sources.
 #[tracing::instrument(level = "debug", name = "db.source_marks.get", skip_all)]
 pub async fn get(
@@ -231,11 +249,23 @@ pub async fn list_retracted_facts(
     repository: RepositoryId,
     facts: &[i64],
 ) -> Result<HashSet<i64>> {
+    let marked = list_marked_facts(conn, repository, facts).await?.into_iter();
+    Ok(marked.filter(|(_, kind)| *kind == MarkKind::Retracted).map(|(fact, _)| fact).collect())
+}
+
+/// How those of these facts, by their numbers, are marked all of whose sources are marked alike.
+#[tracing::instrument(level = "debug", name = "db.source_marks.list_marked_facts", skip_all)]
+pub async fn list_marked_facts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    facts: &[i64],
+) -> Result<HashMap<i64, MarkKind>> {
     if facts.is_empty() {
-        return Ok(HashSet::new());
+        return Ok(HashMap::new());
     }
-    let rows = sqlx::query_file_scalar!("src/sql/list_retracted_facts.sql", repository.uuid(), facts);
-    Ok(rows.fetch_all(conn).await?.into_iter().collect())
+    let rows = sqlx::query_file!("src/sql/list_marked_facts.sql", repository.uuid(), facts);
+    let rows = rows.fetch_all(conn).await?.into_iter();
+    rows.map(|row| Ok((row.no, word("source_marks.kind", &row.kind)?))).collect()
 }
 
 /// As [`list_retracted_facts`], by their ids.

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::outbox::{self, When};
 use crate::words::word;
-use crate::{facts, investigations, model_answers, source_marks};
+use crate::{facts, investigations, model_answers, report_annotations, source_marks};
 use okt_pg::{Result, planned_anew};
 
 pub use progress::{Fetched, hand_over, mark, mark_failed, mark_fetched, note_attempts};
@@ -263,6 +263,7 @@ pub async fn list_named(
 #[tracing::instrument(level = "debug", name = "db.sources.delete", skip_all, fields(source.id = %id))]
 pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, id: SourceId) -> Result<bool> {
     model_answers::forget(conn, repository, id.into()).await?;
+    report_annotations::forget_source(conn, repository, id).await?;
     match facts::forget_source(conn, repository, id).await {
         Err(okt_pg::Error(Error::NotFound(_))) => return Ok(false),
         forgotten => forgotten?,
@@ -275,7 +276,7 @@ pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, id: Sourc
     if let Some(no) = no.fetch_optional(&mut *conn).await? {
         source_marks::forget_source(conn, repository, no).await?;
         // Lists of a large source are long: rewritten later. What is gone is not shown meanwhile.
-        let payload = IndexSource { source: id, gone: Some(no) };
+        let payload = IndexSource { source: id, gone: Some(no), imported: false };
         outbox::push(conn, repository, JobId::mint(), &payload, When::default()).await?;
         investigations::forget_source(conn, repository, no).await?;
     }

@@ -43,6 +43,10 @@ pub struct Behaviour {
     pub loops: bool,
     /// What it says of a pair of statements, in the order in which they are shown; nothing if it is empty.
     pub verdict: fn(&str, &str) -> &'static str,
+    /// How it says that a fact stands to a sentence, which is given first.
+    pub posture: fn(&str, &str) -> &'static str,
+    /// The answer to what users ask, as another model gave it before; what has none is answered by rule.
+    pub recorded: fn(&str) -> Option<String>,
     /// What it names in a fact: names with their contexts.
     pub concepts: fn(&str) -> Vec<(String, &'static str)>,
     /// How well a text answers a question.
@@ -71,6 +75,8 @@ impl Default for Behaviour {
             copies_above: usize::MAX,
             loops: false,
             verdict: |_, _| "different",
+            posture: |_, _| "related",
+            recorded: |_| None,
             concepts: answers::names,
             relevance: answers::shared_words,
             inventive: false,

@@ -16,8 +16,8 @@ use http::{HeaderMap, StatusCode};
 use okt_api::{Api, once};
 use okt_app::Check;
 use okt_http::{
-    Code, Gate, Guard, Json, Page, PageRequest, Path, Principal, Problem, Query, Routes, Served, StaticFile,
-    StaticFiles, WellFormed, route,
+    Code, EntryPage, Gate, Guard, Json, Page, PageRequest, Path, Principal, Problem, Query, Routes, Served,
+    StaticFile, StaticFiles, WellFormed, route,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -259,14 +259,13 @@ async fn echo(request: Request) -> Result<Response, Infallible> {
 }
 
 fn pages() -> StaticFiles {
-    let page = "<!doctype html><title>Notes</title><script src=\"/assets/app-3f9a1c2e.js\"></script>";
-    let script = Bytes::from("// notes\n".repeat(10_000));
+    let page = "<!doctype html><title>Notes</title><meta property=\"csp-nonce\" nonce=\"NONCE\"><script src=\"/assets/app-3f9a1c2e.js\"></script>";
+    let script = StaticFile::new(SCRIPT, Bytes::from("// notes\n".repeat(10_000)), true)
+        .encoded("br", Bytes::from_static(b"as brotli"))
+        .encoded("gzip", Bytes::from_static(b"as gzip"));
     let icon = StaticFile::new("icon.svg", Bytes::from_static(b"<svg/>"), false);
     StaticFiles::new(
-        StaticFile::new("index.html", Bytes::from_static(page.as_bytes()), false),
-        [
-            (SCRIPT.trim_start_matches('/').to_owned(), StaticFile::new(SCRIPT, script, true)),
-            ("icon.svg".to_owned(), icon),
-        ],
+        EntryPage::new(page),
+        [(SCRIPT.trim_start_matches('/').to_owned(), script), ("icon.svg".to_owned(), icon)],
     )
 }

@@ -39,7 +39,8 @@ pub struct CurrentConceptView {
 #[schema(as = CurationStep)]
 pub struct CurationView {
     pub id: Uuid,
-    /// `merge`, `split`, `rename`, `move`, `add_alias`, `remove_alias`, `reject_link`, `reject_fact` or `restore_fact`.
+    /// `merge`, `split`, `rename`, `move`, `add_alias`, `remove_alias`, `reject_link`, `reject_fact`,
+    /// `restore_fact` or `mark_contradiction`.
     #[schema(value_type = schema::CurationAction)]
     pub action: &'static str,
     /// The concept before the step, as it was called then; null for a step about a fact alone.
@@ -51,8 +52,11 @@ pub struct CurationView {
     /// The alias that was added or removed; else null.
     #[schema(required, example = "Apis mellifera")]
     pub alias: Option<String>,
-    /// The facts that were split off, parted from the concept, rejected or restored.
+    /// The facts that were split off, parted from the concept, rejected or restored, or that may contradict each other.
     pub fact_ids: Vec<Uuid>,
+    /// What was said of two facts: `open`, `real`, `scope_differs` or `not_a_contradiction`; else null.
+    #[schema(required, example = "real")]
+    pub contradiction: Option<String>,
     #[schema(required, example = "Another species")]
     pub reason: Option<String>,
     /// The user who took the step; null for a job.
@@ -176,6 +180,7 @@ impl From<CurationStep> for CurationView {
             other: step.details.other.map(FormerConceptView::from),
             alias: step.details.alias,
             fact_ids: step.details.facts.into_iter().map(FactId::uuid).collect(),
+            contradiction: step.details.contradiction,
             reason: step.reason,
             user_id: step.person.map(UserId::uuid),
             job_id: step.job.map(JobId::uuid),

@@ -104,6 +104,9 @@ pub struct ContradictionView {
     /// Cosine similarity of the vectors of the two facts; 1 for equal vectors.
     #[schema(example = 0.96)]
     pub cosine: f32,
+    /// What people say of the two: `open`, `real` or `scope_differs`. Those of which they say that they are none are left out.
+    #[schema(value_type = schema::ContradictionState)]
+    pub state: &'static str,
     /// Whether all sources of that fact were retracted.
     pub retracted: bool,
 }
@@ -328,6 +331,7 @@ impl From<Contradiction> for ContradictionView {
             text: found.text,
             difference: found.difference.as_str(),
             cosine: found.cosine,
+            state: found.state.as_str(),
             retracted: found.retracted,
         }
     }

@@ -22,8 +22,8 @@ pub struct SearchQuery {
     /// too: `year:2019..2021`, `concept:"Bay of Fundy"`.
     #[param(example = "highest tides")]
     pub q: String,
-    /// `facts`, `concepts`, `sources`, `passages`, separated by commas; the first three by default, as far as you may read them.
-    /// Sources and passages need `source:read`, concepts `concept:read`.
+    /// `facts`, `concepts`, `sources`, `reports`, `passages`, separated by commas; all but passages by default, as far as you may
+    /// read them. Sources and passages need `source:read`, concepts `concept:read`, reports `report:read`.
     pub types: Option<String>,
     /// `auto` (the default) is `hybrid`, or `lexical` where there are no vectors; `deep` is `hybrid`, and goes on from the best
     /// sources to those that share a name or a title with them.
@@ -123,13 +123,13 @@ impl SearchQuery {
 #[derive(Serialize, ToSchema)]
 #[schema(as = SearchResult)]
 pub struct SearchRow {
-    /// `facts`, `concepts`, `sources` or `passages`.
+    /// `facts`, `concepts`, `sources`, `passages` or `reports`.
     #[serde(rename = "type")]
     #[schema(value_type = schema::SearchType)]
     pub kind: &'static str,
-    /// Of the fact, the concept or the source; for a passage of its source.
+    /// Of the fact, the concept, the source or the report; for a passage of its source.
     pub id: Uuid,
-    /// The title of the source; the context of a concept.
+    /// The title of the source or the report; the context of a concept.
     #[schema(required, example = "Tides")]
     pub title: Option<String>,
     #[schema(example = "The Bay of Fundy has the highest tides of the world.")]

@@ -117,6 +117,8 @@ pub struct SourceHit {
     pub doi: Option<String>,
     #[schema(required)]
     pub published_at: Option<NaiveDate>,
+    /// Whether the search service lists it as retracted. Only `academic` knows.
+    pub retracted: bool,
     /// Whether the repository has it; null when no repository was named.
     #[schema(required)]
     pub already_exists: Option<bool>,
@@ -194,6 +196,7 @@ impl From<FoundSource> for SourceHit {
             snippet: found.snippet,
             doi: found.doi,
             published_at: found.published_at,
+            retracted: found.retracted,
             already_exists: found.already_exists,
             source_id: found.source.map(okt_model::SourceId::uuid),
         }

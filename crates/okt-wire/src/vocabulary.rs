@@ -111,10 +111,15 @@ readable!(
     SourceSort,
     SettableFactStatus,
     OnExceed,
+    okt_model::CitationFormat,
+    okt_model::ReportFormat,
     okt_model::FactKind,
+    okt_model::GraphFormat,
     okt_model::FactStatus,
     okt_model::JobState,
+    okt_model::ContradictionState,
     okt_model::MarkKind,
+    okt_model::Posture,
     okt_model::Role,
     okt_model::SearchMode,
     okt_model::SearchType,
@@ -228,6 +233,12 @@ pub mod schema {
         FactSort = all!(super::FactSort), "newest";
         /// The order in which concepts are listed: those with the most facts first, or by name.
         ConceptSort = all!(super::ConceptSort), "fact_count";
+        /// The format of a list of references.
+        CitationFormat = all!(okt_model::CitationFormat), "bibtex";
+        /// A format of a report: Markdown with footnotes, a page to read and print, or the sources that its claims rest on.
+        ReportFormat = all!(okt_model::ReportFormat), "md";
+        /// The format of an exported repository: linked data, a graph or a table.
+        GraphFormat = all!(okt_model::GraphFormat), "jsonld";
         /// How a question is answered.
         SearchMode = all!(okt_model::SearchMode), "hybrid";
         /// What is looked for.
@@ -248,6 +259,21 @@ pub mod schema {
         SettableFactStatus = all!(super::SettableFactStatus), "rejected";
         /// How two facts differ; `judged` if a person undid their merge.
         Difference = all!(okt_model::Difference), "negation";
+        /// How a fact stands to a sentence.
+        Posture = all!(okt_model::Posture), "supports";
+        /// How a fact stands to a sentence, as a person may say; `irrelevant`: they have nothing to do with each other.
+        JudgedPosture = all!(okt_model::Posture).chain(["irrelevant"]), "supports";
+        /// `pending`: nothing was checked yet; `annotating`: some sentences wait to be checked; `failed`: some could not be.
+        ReportStatus = all!(okt_model::ReportStatus), "annotated";
+        /// How a sentence stands. `contradicted` if any fact contradicts it; `waiting` until it was checked for the first time.
+        SentenceStanding = all!(okt_model::SentenceState).chain(["waiting", "not_a_claim"]), "supported";
+        /// Why a sentence stands otherwise: `checked` for the first time; a fact was added, removed or merged; the mark of a source
+        /// was set or removed; a person judged; or it was judged anew, by another model.
+        ChangeCause = all!(okt_model::ChangeCause), "fact_added";
+        /// What people say of two facts that may contradict each other.
+        ContradictionState = all!(okt_model::ContradictionState), "open";
+        /// How it was found that two facts may contradict each other.
+        ContradictionFoundBy = all!(okt_model::ContradictionFoundBy), "refused_merge";
         /// What a step of curation did.
         CurationAction = all!(okt_model::CurationAction), "merge";
         /// `completed`, `cancelled` and `discarded` are for good.

@@ -54,7 +54,7 @@ impl Facets {
             let spoken_of: &[i64] = match candidate.kind {
                 SearchType::Concepts => &itself,
                 SearchType::Facts => known.concepts_of(candidate.no),
-                SearchType::Passages | SearchType::Sources => &[],
+                SearchType::Passages | SearchType::Sources | SearchType::Reports => &[],
             };
             let spoken_of = spoken_of.iter().filter(|_| concepts).filter_map(|no| known.concept(*no));
             let mut contexts = BTreeSet::new();

@@ -161,6 +161,8 @@ impl Filters {
                     && self.concepts.iter().all(|numbers| numbers.contains(&candidate.no))
                     && (self.contexts.is_empty() || known.concept(candidate.no).is_some_and(in_context))
             }
+            // All filters are about sources and concepts.
+            SearchType::Reports => self.is_empty(),
             SearchType::Facts => {
                 let spoken_of = known.concepts_of(candidate.no);
                 let has_context = |context: &String| {
@@ -287,7 +289,7 @@ impl Described {
         let numbers = match candidate.kind {
             SearchType::Facts => self.of_facts.get(&candidate.no).cloned().unwrap_or_default(),
             SearchType::Passages | SearchType::Sources => vec![candidate.source],
-            SearchType::Concepts => Vec::new(),
+            SearchType::Concepts | SearchType::Reports => Vec::new(),
         };
         numbers.into_iter().filter_map(|no| self.sources.get(&no))
     }

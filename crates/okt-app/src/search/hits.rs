@@ -8,6 +8,7 @@ use okt_model::{
 };
 use okt_search::{Query, fits, highlights, language_of, words};
 use okt_store::concepts::{self, ConceptPlace};
+use okt_store::report_words::{self, ReportHit};
 use okt_store::search_hits::{self, FactHit, SourceHit};
 use okt_store::{Connection, search_units, source_marks};
 
@@ -115,6 +116,7 @@ struct Texts {
     sources: HashMap<i64, SourceHit>,
     beginnings: HashMap<i64, String>,
     concepts: HashMap<i64, okt_model::Concept>,
+    reports: HashMap<i64, ReportHit>,
     /// By the numbers that candidates have.
     retracted_facts: HashSet<i64>,
     retracted_sources: HashSet<i64>,
@@ -133,7 +135,11 @@ impl Texts {
         let wanted = of(SearchType::Sources);
         let beginnings: Vec<(i64, i64, (i32, i32))> = wanted.iter().map(|no| (*no, *no, (0, 0))).collect();
         let beginnings = search_hits::get_passages(conn, repository, &beginnings).await?;
-        let mut sources: HashSet<i64> = batch.iter().map(|candidate| candidate.source).collect();
+        let written = batch.iter().filter(|candidate| candidate.kind == SearchType::Reports);
+        let written: Vec<(i64, i64)> = written.map(|candidate| (candidate.no, candidate.source)).collect();
+        let reports = report_words::get(conn, repository, &written).await?;
+        let texts = batch.iter().filter(|candidate| candidate.kind != SearchType::Reports);
+        let mut sources: HashSet<i64> = texts.map(|candidate| candidate.source).collect();
         sources.extend(facts.values().flat_map(|fact| &fact.sources));
         let sources: Vec<i64> = sources.into_iter().collect();
         let sources = search_hits::get_sources(conn, repository, &sources).await?;
@@ -143,7 +149,16 @@ impl Texts {
         let retracted_facts = source_marks::list_retracted_facts(conn, repository, &numbers).await?;
         let numbers: Vec<i64> = sources.keys().copied().collect();
         let retracted_sources = source_marks::list_retracted_sources(conn, repository, &numbers).await?;
-        Ok(Self { facts, passages, sources, beginnings, concepts, retracted_facts, retracted_sources })
+        Ok(Self {
+            facts,
+            passages,
+            sources,
+            beginnings,
+            concepts,
+            reports,
+            retracted_facts,
+            retracted_sources,
+        })
     }
 
     /// `None` for what is gone, or is not what was asked for.
@@ -152,8 +167,11 @@ impl Texts {
         let first = || self.facts.get(&candidate.no).and_then(|fact| fact.sources.first());
         // A fact that nobody had to look for is shown with the first of its sources.
         let of = if candidate.kind == SearchType::Facts && candidate.source == 0 { first() } else { None };
-        let source = self.sources.get(of.unwrap_or(&candidate.source));
+        let is_report = candidate.kind == SearchType::Reports;
+        let source = self.sources.get(of.unwrap_or(&candidate.source)).filter(|_| !is_report);
+        let written = self.reports.get(&candidate.no).filter(|_| is_report);
         let known = source.and_then(|source| source.language.as_deref());
+        let known = known.or_else(|| written.and_then(|report| report.language.as_deref()));
         let (id, title, text, sources) = match candidate.kind {
             SearchType::Facts => {
                 let fact = self.facts.get(&candidate.no)?;
@@ -175,11 +193,16 @@ impl Texts {
                 let name = concept.canonical_name.clone();
                 (concept.id.uuid(), Some(concept.context.clone()), name, Vec::new())
             }
+            SearchType::Reports => {
+                let report = self.reports.get(&candidate.no)?;
+                let text = report.sentence.clone().unwrap_or_else(|| report.title.clone());
+                (report.id.uuid(), Some(report.title.clone()), text, Vec::new())
+            }
         };
         let retracted = match candidate.kind {
             SearchType::Facts => self.retracted_facts.contains(&candidate.no),
             SearchType::Passages | SearchType::Sources => self.retracted_sources.contains(&candidate.source),
-            SearchType::Concepts => false,
+            SearchType::Concepts | SearchType::Reports => false,
         };
         let language = language_of(known, &text);
         // Of a whole source only the beginning is here.

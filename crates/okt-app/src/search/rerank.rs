@@ -71,7 +71,7 @@ impl App {
             first.iter().enumerate().map(|(at, candidate)| ((candidate.kind, candidate.no), at)).collect();
         let (places, texts): (Vec<usize>, Vec<String>) = shown
             .into_iter()
-            .filter(|hit| hit.place.kind != SearchType::Concepts)
+            .filter(|hit| !matches!(hit.place.kind, SearchType::Concepts | SearchType::Reports))
             .filter_map(|hit| Some((*places.get(&(hit.place.kind, hit.place.no))?, text(hit))))
             .unzip();
         if texts.len() < 2 {

@@ -6,7 +6,6 @@
 //! are asked one after the other, the modes in turns, and the time of an answer is that of its first page.
 
 mod ask;
-mod client;
 mod load;
 mod report;
 mod set;
@@ -18,9 +17,9 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 
 use self::ask::Known;
-use self::client::Client;
 use self::report::Run;
 use self::set::{Measure, Set};
+use crate::client::{Client, given};
 
 #[derive(Args)]
 pub struct RetrievalArgs {
@@ -92,11 +91,6 @@ pub fn measure(args: &RetrievalArgs) -> anyhow::Result<String> {
         }
         asked(&client, &set, args).await
     })
-}
-
-fn given(option: Option<&str>, variable: &str) -> Option<String> {
-    let option = option.map(str::to_owned).or_else(|| std::env::var(variable).ok());
-    option.filter(|text| !text.trim().is_empty())
 }
 
 async fn asked(client: &Client, set: &Set, args: &RetrievalArgs) -> anyhow::Result<String> {

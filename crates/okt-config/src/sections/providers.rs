@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use ai::{Ai, AiEndpoint, AiProvider, LlmRetry, Model};
 pub use decomposition::{Chunking, ConceptExtraction, Decomposition, FactExtraction, ImageExtraction};
 pub use knowledge::{
-    Dedup, DedupPolicy, Posture, Refinement, Reports, Summarization, Synthesis, ThinkingLevel,
+    Contradictions, Dedup, DedupPolicy, Posture, Refinement, Reports, Summarization, Synthesis, ThinkingLevel,
 };
 pub use registry::{AuthMode, RegistryClient, RegistryEntry};
 pub use resolution::{AutoSkip, ChallengeSolver, Fetch, OpenAccess, Resolution, Retry, Tls};
@@ -40,6 +40,8 @@ pub struct Providers {
     pub dedup: Dedup,
     /// Annotation of reports, sentence by sentence.
     pub reports: Reports,
+    /// Facts that contradict each other.
+    pub contradictions: Contradictions,
     /// Storage of the bodies and images of sources.
     pub storage: Storage,
     /// The shared registry that this instance uses.

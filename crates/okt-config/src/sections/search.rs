@@ -56,7 +56,7 @@ pub struct Hybrid {
     /// configured.
     pub enabled: bool,
     /// How the two rankings become one: `score` by what both say of a text, `rrf` by its ranks alone (reciprocal rank fusion),
-    /// `auto` by score with the built-in embedding model and by ranks with others.
+    /// `auto` by score with the built-in embedding model and with models that have a `lexical_weight`, and by ranks with others.
     pub fusion: Fusion,
     /// Damping constant of reciprocal rank fusion.
     #[schemars(range(min = 1))]

@@ -72,6 +72,9 @@ pub struct BodyLimits {
     /// Size of a JSON body.
     #[schemars(range(min = 1))]
     pub json_bytes: usize,
+    /// Size of a JSON body that carries a report.
+    #[schemars(range(min = 1))]
+    pub report_bytes: usize,
     /// Nesting depth of a JSON body.
     #[schemars(range(min = 1, max = 127))]
     pub json_depth: usize,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::period::Period;
 
 /// Every kind of job that has a queue.
-pub const JOB_KINDS: [&str; 27] = [
+pub const JOB_KINDS: [&str; 29] = [
     "retrieve_source",
     "source_decomposition",
     "embed_facts",
@@ -24,6 +24,8 @@ pub const JOB_KINDS: [&str; 27] = [
     "synthesize_concept",
     "refresh_concept_relations",
     "annotate_report",
+    "check_reports",
+    "check_contradictions",
     "migrate_context",
     "contribute_source",
     "pull_all_from_registry",
@@ -40,13 +42,14 @@ pub const JOB_KINDS: [&str; 27] = [
 ];
 
 /// The kinds that wait for a chat model, and so must outlive its retries.
-pub const LLM_JOB_KINDS: [&str; 6] = [
+pub const LLM_JOB_KINDS: [&str; 7] = [
     "source_decomposition",
     "extract_concepts",
     "refine_concepts",
     "summarize_concepts",
     "synthesize_concept",
     "annotate_report",
+    "check_contradictions",
 ];
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

@@ -437,3 +437,19 @@ fn each_embedding_model_has_its_own_prefixes() {
     );
     assert_eq!(Place::new().load().unwrap().config.providers.passage_prefix(), "");
 }
+
+#[test]
+fn words_count_for_as_much_as_the_embedding_model_says() {
+    let model = |rest: &str| {
+        format!(
+            "providers.embedding = {{ model = \"e5\", dimensions = 768 }}\n\
+             providers.ai.models = [{{ id = \"e5\", provider = \"local\"{rest} }}]"
+        )
+    };
+    let weight = |text: &str| Place::with(text).load().unwrap().config.lexical_weight();
+    assert_eq!(Place::new().load().unwrap().config.lexical_weight(), Some(0.7), "the built-in one");
+    assert_eq!(weight(&model(", lexical_weight = 0.3")), Some(0.3));
+    assert_eq!(weight(&model("")), None);
+    let text = model(", lexical_weight = 1.5");
+    assert!(Place::with(&text).load().is_err(), "more than all");
+}

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path as FilePath;
 
-use okt_model::{CONCEPT_MODEL, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL};
+use okt_model::{CONCEPT_MODEL, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL, POSTURE_MODEL};
 
 use super::{Breaches, is_loopback, no_such};
 use crate::secret::Secret;
 use crate::sections::{
-    AiProvider, AuthMode, CONCEPT_EXTRACTION, Config, DedupPolicy, EMBEDDING, FACT_EXTRACTION, JUDGE, RERANK,
-    Retry, StorageBackend, WebSearchKind,
+    AiProvider, AuthMode, CONCEPT_EXTRACTION, Config, DedupPolicy, EMBEDDING, FACT_EXTRACTION, JUDGE,
+    POSTURE, RERANK, Retry, StorageBackend, WebSearchKind,
 };
 
 pub(super) fn rules(config: &Config, is_file: &dyn Fn(&FilePath) -> bool, found: &mut Breaches) {
@@ -128,7 +128,7 @@ fn models(config: &Config, found: &mut Breaches) {
     let mut known = BTreeSet::new();
     for (index, model) in providers.ai.models.iter().enumerate() {
         let taken = match model.id.as_str() {
-            EXTRACTIVE_MODEL | CONCEPT_MODEL => Some("is no model but our own rules"),
+            EXTRACTIVE_MODEL | CONCEPT_MODEL | POSTURE_MODEL => Some("is no model but our own rules"),
             EMBEDDING_MODEL => Some("is a built-in model, which no provider serves"),
             _ => None,
         };
@@ -155,6 +155,7 @@ fn models(config: &Config, found: &mut Breaches) {
             (FACT_EXTRACTION, EXTRACTIVE_MODEL)
                 | (EMBEDDING, EMBEDDING_MODEL)
                 | (CONCEPT_EXTRACTION, CONCEPT_MODEL)
+                | (POSTURE, POSTURE_MODEL)
         ) {
             continue;
         }

@@ -15,6 +15,8 @@ pub struct Amount {
     regular: bool,
     /// Need not be said: `one`, `both`, `first`.
     pub soft: bool,
+    /// `the 18th`: one of them.
+    pub ordinal: bool,
     /// What it is counted per, where the text says so elsewhere: `5 t of wheat per hectare`.
     per: Option<Unit>,
     /// How many of the unit's base one is.
@@ -116,6 +118,20 @@ impl Amount {
         let value = self.has_value_of(other) || years(self, other) || years(other, self);
         value && self.has_unit_of(other) && self.bound.fits(other.bound) && self.lead.fits(other.lead)
     }
+}
+
+/// Whether one is the other with fewer digits: 1.2 million of 1,234,567.
+pub fn are_rounded(one: &Amount, other: &Amount) -> bool {
+    let rounds = |one: &Amount, other: &Amount| {
+        let (value, exact) = (one.value / one.factor, other.value / one.factor);
+        let digits =
+            format!("{value:e}").chars().take_while(|c| *c != 'e').filter(char::is_ascii_digit).count();
+        format!("{exact:.*e}", digits.saturating_sub(1))
+            .parse()
+            .is_ok_and(|rounded: f64| is_near(rounded, value))
+    };
+    let same = one.unit == other.unit && one.factor > 0.0 && other.factor > 0.0;
+    same && (rounds(one, other) || rounds(other, one))
 }
 
 impl Bound {
@@ -227,6 +243,7 @@ impl Parser<'_> {
             per: None,
             regular: false,
             soft,
+            ordinal: number.ordinal,
             factor,
             scale,
         }

@@ -77,6 +77,29 @@ impl Date {
         day && (self.month, self.day) == (other.month, other.day)
     }
 
+    /// Whether what happened then did not happen at the other date.
+    pub fn excludes(&self, other: &Self) -> bool {
+        let plain = |date: &Self| date.when == When::In && date.span == Span::Day && !date.either;
+        let differ =
+            |one: Option<u16>, other: Option<u16>| one.zip(other).is_some_and(|(one, other)| one != other);
+        plain(self)
+            && plain(other)
+            && self.year.is_some()
+            && other.year.is_some()
+            && (self.year != other.year || differ(self.month, other.month) || differ(self.day, other.day))
+    }
+
+    /// Whether it says as much as another date, and maybe which month or day of it.
+    pub fn tells(&self, other: &Self) -> bool {
+        let within = |one: Option<u16>, other: Option<u16>| other.is_none() || one == other;
+        // Which years are of a decade is not counted here.
+        other.span != Span::Day
+            || (self.when.fits(other.when)
+                && within(self.month, other.month)
+                && within(self.day, other.day)
+                && self.year == other.year)
+    }
+
     /// A bare year, which may also be a count of something.
     pub fn count(&self) -> Option<f64> {
         let bare = self.month.is_none() && self.day.is_none() && self.span == Span::Day;

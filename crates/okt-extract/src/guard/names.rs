@@ -26,6 +26,25 @@ struct Stranger {
     attached: bool,
 }
 
+/// Whether a name stands at a place that the other text does not have, nor one beside it.
+pub fn is_lone(text: &Reading, at: usize, other: &Reading, language: &Language) -> bool {
+    // The first word of a sentence has a capital, too: in Norway.
+    let beside = |place: usize| {
+        let token = text.tokens.get(place);
+        token.is_some_and(|token| token.capital && token.is_word() && !language.has(list::SMALL, &token.text))
+            && is_known(text, place, other, language)
+    };
+    is_name(&text.tokens[at], language)
+        && !is_known(text, at, other, language)
+        && !beside(at + 1)
+        && !at.checked_sub(1).is_some_and(beside)
+}
+
+/// Whether letters with digits stand in a text that the other does not have.
+pub fn has_new_code(text: &Reading, other: &Reading) -> bool {
+    text.tokens.iter().any(|token| token.kind == Kind::Code && !has_code(other, token))
+}
+
 static ALIASES: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
     let lines = include_str!("../../guard/aliases.txt").lines().filter(|line| !line.starts_with('#'));
     lines
@@ -76,18 +95,18 @@ const TITLES: [&str; 38] = [
 ];
 
 fn strangers(text: &Reading, other: &Reading, language: &Language) -> Vec<Stranger> {
-    let known = |at: usize| is_known(text, at, other, language);
-    let is_beside = |at: usize| {
-        let near = |place: usize| {
-            text.tokens.get(place).is_some_and(|token| token.capital && token.kind == Kind::Word)
-                && known(place)
-        };
-        near(at + 1) || at.checked_sub(1).is_some_and(near)
-    };
     (0..text.tokens.len())
-        .filter(|at| is_name(&text.tokens[*at], language) && !known(*at))
-        .map(|at| Stranger { attached: is_beside(at) })
+        .filter(|at| is_name(&text.tokens[*at], language) && !is_known(text, *at, other, language))
+        .map(|at| Stranger { attached: is_beside_known(text, at, other, language) })
         .collect()
+}
+
+fn is_beside_known(text: &Reading, at: usize, other: &Reading, language: &Language) -> bool {
+    let near = |place: usize| {
+        text.tokens.get(place).is_some_and(|token| token.capital && token.kind == Kind::Word)
+            && is_known(text, place, other, language)
+    };
+    near(at + 1) || at.checked_sub(1).is_some_and(near)
 }
 
 /// Written with a capital where no sentence begins.
@@ -195,18 +214,13 @@ pub fn are_of_one_place(a: &str, b: &str) -> bool {
 
 /// Letters with digits are exact: `IL-6` is not `IL-10`.
 fn codes_differ(a: &Reading, b: &Reading) -> bool {
-    let missing = |one: &Reading, other: &Reading| {
-        one.tokens.iter().any(|token| {
-            let alias = ALIASES.get(token.text.as_str());
-            token.kind == Kind::Code
-                && !other.has(&token.text)
-                && !other
-                    .tokens
-                    .iter()
-                    .any(|theirs| alias.is_some() && ALIASES.get(theirs.text.as_str()) == alias)
-        })
-    };
-    missing(a, b) || missing(b, a)
+    has_new_code(a, b) || has_new_code(b, a)
+}
+
+fn has_code(text: &Reading, code: &Token) -> bool {
+    let alias = ALIASES.get(code.text.as_str());
+    text.has(&code.text)
+        || text.tokens.iter().any(|theirs| alias.is_some() && ALIASES.get(theirs.text.as_str()) == alias)
 }
 
 /// One of a kind for another: liver and kidney, copper and zinc, or what ends like a substance or a disease.

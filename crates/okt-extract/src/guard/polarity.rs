@@ -74,7 +74,7 @@ pub fn deny_different_things(a: &Reading, b: &Reading, denied: (&Negations, &Neg
     moved[0] && moved[1]
 }
 
-fn is_negation(text: &Reading, at: usize, other: &Reading, language: &Language) -> bool {
+pub fn is_negation(text: &Reading, at: usize, other: &Reading, language: &Language) -> bool {
     let token = &text.tokens[at];
     if token.kind != Kind::Word && !language.has(list::HALF_NOT, &token.text) {
         return false;
@@ -142,7 +142,7 @@ fn is_compared(text: &Reading, at: usize, language: &Language) -> bool {
 }
 
 /// `ineffective` where the other text has `effective`, `painless` where it has `pain`.
-fn is_made_negative(token: &Token, text: &Reading, other: &Reading, language: &Language) -> bool {
+pub fn is_made_negative(token: &Token, text: &Reading, other: &Reading, language: &Language) -> bool {
     if other.has_stem(&token.stem) || common().ends.contains_key(&token.stem) {
         return false;
     }

@@ -22,20 +22,26 @@ pub fn fit(a: &Reading, b: &Reading, language: &Language, denied: bool) -> bool 
 
 /// Whether both are as sure of it, and ask as much.
 pub fn are_as_sure(a: &Reading, b: &Reading, language: &Language) -> bool {
-    let has = |text: &Reading, kind: u32| {
-        let denied = |at: usize| text.tokens.get(at + 1).is_some_and(|next| next.is("not"));
-        let is = |at: usize, token: &Token| {
-            token.is_word() && language.has(kind, &token.text) && !(kind == list::MAYBE && denied(at))
-        };
-        text.tokens.iter().enumerate().any(|(at, token)| is(at, token))
-    };
-    let hedges = |one: &Reading, other: &Reading| {
-        has(one, list::MAYBE) && !has(other, list::MAYBE) && !has(other, list::HEDGED)
-    };
+    let has = |text: &Reading, kind: u32| has_one(text, kind, language);
+    let hedges = |one: &Reading, other: &Reading| is_less_sure(one, other, language);
     let obliges = |one: &Reading, other: &Reading| {
         has(one, list::MUST) && has(other, list::SHOULD) && !has(one, list::SHOULD) && !has(other, list::MUST)
     };
     !(hedges(a, b) || hedges(b, a) || obliges(a, b) || obliges(b, a))
+}
+
+/// Whether one says that it may be so, and the other says that it is.
+pub fn is_less_sure(one: &Reading, other: &Reading, language: &Language) -> bool {
+    let has = |text: &Reading, kind: u32| has_one(text, kind, language);
+    has(one, list::MAYBE) && !has(other, list::MAYBE) && !has(other, list::HEDGED)
+}
+
+fn has_one(text: &Reading, kind: u32, language: &Language) -> bool {
+    let denied = |at: usize| text.tokens.get(at + 1).is_some_and(|next| next.is("not"));
+    let is = |at: usize, token: &Token| {
+        token.is_word() && language.has(kind, &token.text) && !(kind == list::MAYBE && denied(at))
+    };
+    text.tokens.iter().enumerate().any(|(at, token)| is(at, token))
 }
 
 /// `n'ouvre que le dimanche`: not but on Sunday.

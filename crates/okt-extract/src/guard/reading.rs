@@ -70,6 +70,11 @@ impl Reading {
         self.tokens.iter().filter(is_only).collect()
     }
 
+    /// What its words with content are called.
+    pub fn content(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().map(String::as_str).filter(|key| !key.is_empty())
+    }
+
     /// How many words with content the other text does not have.
     pub fn content_only(&self, other: &Self) -> usize {
         self.keys.iter().filter(|key| !key.is_empty() && !other.keys.contains(key)).count()

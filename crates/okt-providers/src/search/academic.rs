@@ -1,20 +1,28 @@
 //! Scholarly works, by the `OpenAlex` protocol.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use okt_config::{AcademicSearch, Secret};
+use okt_model::Locator;
 use serde::Deserialize;
+use url::Url;
 
-use super::{Found, Question, RawHit, SearchError, ask, day};
-use crate::guarded::{GuardedClient, Request, Service};
+use super::{Found, Question, RawHit, SearchError, answer, ask, day};
+use crate::guarded::{GuardedClient, Request, Service, Timeouts};
 
 const NAME: &str = "the academic search service";
 const REMEDY: &str = "an operator should check providers.search.academic.api_key, email and base_url";
 /// Everything else of a work would only be carried.
-const FIELDS: &str =
-    "id,doi,display_name,publication_date,best_oa_location,primary_location,abstract_inverted_index";
+const FIELDS: &str = "id,doi,display_name,publication_date,is_retracted,best_oa_location,primary_location,abstract_inverted_index";
+/// Of a work that is looked up.
+const STATE: &str = "doi,is_retracted";
 /// Words of an abstract; longer ones are no abstracts.
 const MOST_WORDS: usize = 2_000;
+const MAX_STATE_BYTES: u64 = 64 * 1024;
+/// What is only looked up is not waited for long.
+const LOOK_UP: Timeouts =
+    Timeouts { connect: Duration::from_secs(2), idle: Duration::from_secs(5), total: Duration::from_secs(5) };
 
 #[derive(Clone)]
 pub(super) struct Academic {
@@ -42,9 +50,22 @@ struct Work {
     doi: Option<String>,
     display_name: Option<String>,
     publication_date: Option<String>,
+    is_retracted: Option<bool>,
     best_oa_location: Option<Location>,
     primary_location: Option<Location>,
     abstract_inverted_index: Option<HashMap<String, Vec<usize>>>,
+}
+
+#[derive(Deserialize)]
+struct States {
+    #[serde(default)]
+    results: Vec<State>,
+}
+
+#[derive(Deserialize)]
+struct State {
+    doi: Option<String>,
+    is_retracted: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -71,12 +92,8 @@ impl Academic {
                 .append_pair("per-page", &question.limit.to_string())
                 .append_pair("cursor", question.from.unwrap_or("*"))
                 .append_pair("select", FIELDS);
-            for (name, value) in [("mailto", self.email.as_str()), ("api_key", self.api_key.expose())] {
-                if !value.is_empty() {
-                    query.append_pair(name, value);
-                }
-            }
         }
+        self.identify(&mut url);
         let answer: Answer = ask(&self.service, Request::get(url), NAME, REMEDY).await?;
         // The last page has a cursor, too; it leads to an empty one.
         let more = answer.results.len() >= question.limit;
@@ -84,6 +101,35 @@ impl Academic {
             hits: answer.results.into_iter().filter_map(Work::hit).collect(),
             next: answer.meta.next_cursor.filter(|_| more),
         })
+    }
+
+    /// Whether the work of this DOI was retracted, as far as the service knows it.
+    pub(super) async fn is_retracted(&self, doi: &str) -> Result<Option<bool>, SearchError> {
+        // These part filters and their values.
+        if doi.contains([',', '|', '!', '"']) {
+            return Ok(None);
+        }
+        let mut url = self.service.url(["works"]);
+        url.query_pairs_mut()
+            .append_pair("filter", &format!("doi:{doi}"))
+            .append_pair("per-page", "1")
+            .append_pair("select", STATE);
+        self.identify(&mut url);
+        let request = Request::get(url).max_bytes(MAX_STATE_BYTES).timeouts(LOOK_UP);
+        let answered: States = answer(&self.service, request, NAME, REMEDY).await?;
+        let is_it =
+            |found: &str| Locator::parse(found).ok().and_then(|found| found.doi).as_deref() == Some(doi);
+        let state = answered.results.into_iter().find(|state| state.doi.as_deref().is_some_and(is_it));
+        Ok(state.and_then(|state| state.is_retracted))
+    }
+
+    /// Says who asks.
+    fn identify(&self, url: &mut Url) {
+        for (name, value) in [("mailto", self.email.as_str()), ("api_key", self.api_key.expose())] {
+            if !value.is_empty() {
+                url.query_pairs_mut().append_pair(name, value);
+            }
+        }
     }
 }
 
@@ -96,6 +142,7 @@ impl Work {
             title: self.display_name.unwrap_or_default(),
             snippet: self.abstract_inverted_index.map(|index| abstract_of(&index)).unwrap_or_default(),
             published_at: self.publication_date.as_deref().and_then(day),
+            retracted: self.is_retracted == Some(true),
             doi: self.doi,
         })
     }

@@ -67,6 +67,7 @@ impl Web {
         let answer: Answer = ask(&self.service, request, NAME, REMEDY).await?;
         let next = (!answer.organic.is_empty() && page < 100).then(|| (page + 1).to_string());
         let hits = answer.organic.into_iter().map(|hit| RawHit {
+            retracted: false,
             published_at: hit.date.as_deref().and_then(written_day),
             title: hit.title,
             url: hit.link,
@@ -115,6 +116,7 @@ impl Web {
         let answer: Answer = ask(&self.service, request, NAME, REMEDY).await?;
         let next = (answer.query.more_results_available && offset < last).then(|| (offset + 1).to_string());
         let hits = answer.web.results.into_iter().map(|hit| RawHit {
+            retracted: false,
             published_at: hit.page_age.as_deref().and_then(day),
             title: hit.title,
             url: hit.url,
@@ -159,6 +161,7 @@ impl Web {
         };
         let hits =
             answer.results.into_iter().take(handed_out).skip(handed_out - question.limit).map(|hit| RawHit {
+                retracted: false,
                 published_at: hit.published.as_deref().and_then(day),
                 title: hit.title.unwrap_or_default(),
                 url: hit.url,

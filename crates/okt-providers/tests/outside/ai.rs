@@ -35,6 +35,7 @@ fn model_with(server: &Scripted, change: impl FnOnce(&mut Config)) -> Model {
         search_cost_per_1k: 0.0,
         query_prefix: String::new(),
         passage_prefix: String::new(),
+        lexical_weight: None,
         rate_limit_rpm: 60,
         max_in_flight: 0,
         thinks: false,

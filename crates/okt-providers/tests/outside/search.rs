@@ -64,9 +64,10 @@ async fn serper_is_asked_page_by_page() {
     assert_eq!(
         shown(&first),
         json!([
-            { "title": "Bees", "url": "https://a.test/1", "snippet": "About bees .", "doi": null, "published_at": "2024-01-31" },
+            { "title": "Bees", "url": "https://a.test/1", "snippet": "About bees .", "doi": null, "published_at": "2024-01-31",
+              "retracted": false },
             { "title": "doi.org", "url": "https://doi.org/10.1000/Bees", "snippet": "y", "doi": "10.1000/bees",
-              "published_at": null },
+              "published_at": null, "retracted": false },
         ])
     );
     let second = next(&search, SearchProvider::Web, 2, &first).await;
@@ -93,7 +94,8 @@ async fn brave_is_asked_with_its_header_and_offset() {
     let first = search.search(SearchProvider::Web, "bees & wasps", 50, None).await.unwrap();
     assert_eq!(
         shown(&first),
-        json!([{ "title": "Bees", "url": "https://a.test/", "snippet": "B &C", "doi": null, "published_at": "2024-01-31" }])
+        json!([{ "title": "Bees", "url": "https://a.test/", "snippet": "B &C", "doi": null, "published_at": "2024-01-31",
+                 "retracted": false }])
     );
     assert_eq!(next(&search, SearchProvider::Web, 50, &first).await.next_cursor, None);
 }
@@ -135,7 +137,7 @@ async fn works_have_their_abstracts_put_together() {
         assert!(head.contains("cursor=*&"), "{head}");
         let full = json!({
             "id": "https://openalex.org/W1", "doi": "https://doi.org/10.1000/BEES", "display_name": "On <i>Bees</i>",
-            "publication_date": "2024-01-31",
+            "publication_date": "2024-01-31", "is_retracted": true,
             "best_oa_location": { "landing_page_url": null, "pdf_url": "https://a.test/1.pdf" },
             "primary_location": { "landing_page_url": "https://b.test/1", "pdf_url": null },
             "abstract_inverted_index": { "dance": [1, 3], "Bees": [0], "and": [2], "far": [999_999_999] },
@@ -153,12 +155,42 @@ async fn works_have_their_abstracts_put_together() {
         shown(&page),
         json!([
             { "title": "On Bees", "url": "https://a.test/1.pdf", "snippet": "Bees dance and dance", "doi": "10.1000/bees",
-              "published_at": "2024-01-31" },
-            { "title": "openalex.org", "url": "https://openalex.org/W2", "snippet": "", "doi": null, "published_at": null },
+              "published_at": "2024-01-31", "retracted": true },
+            { "title": "openalex.org", "url": "https://openalex.org/W2", "snippet": "", "doi": null, "published_at": null,
+              "retracted": false },
         ])
     );
     let last = next(&search, SearchProvider::Academic, 2, &page).await;
     assert_eq!((last.hits.len(), last.next_cursor), (0, None));
+}
+
+#[tokio::test]
+async fn a_work_is_looked_up_by_its_doi() {
+    let asked = "GET /works?filter=doi%3A10.1000%2Fbees%281%29&per-page=1&select=doi%2Cis_retracted&mailto=okt%40example.org\
+                 &api_key=secret ";
+    for (results, expected) in [
+        (json!([{ "doi": "https://doi.org/10.1000/BEES(1)", "is_retracted": true }]), Some(true)),
+        (json!([{ "doi": "https://doi.org/10.1000/bees(1)", "is_retracted": false }]), Some(false)),
+        (json!([{ "doi": "https://doi.org/10.1000/bees(1)", "is_retracted": null }]), None),
+        (json!([{ "doi": "https://doi.org/10.1000/wasps", "is_retracted": true }]), None),
+        (json!([]), None),
+    ] {
+        let server = Server::start(any_port(HOME), move |head| {
+            assert!(head.starts_with(asked), "{head}");
+            ok(&json!({ "results": results }).to_string())
+        })
+        .await;
+        let found = academic(&server).is_retracted("10.1000/bees(1)").await.unwrap();
+        assert_eq!(found, expected);
+    }
+    // Commas and bars part values there, so such a DOI can't be asked for.
+    let server = Server::start(any_port(HOME), |head| panic!("{head}")).await;
+    for doi in ["10.1000/a,b", "10.1000/a|10.1000/b"] {
+        assert_eq!(academic(&server).is_retracted(doi).await.unwrap(), None);
+    }
+    assert_eq!(server.connections().await, 0);
+    let silent = Server::start(any_port(HOME), |_| Vec::new()).await;
+    assert!(academic(&silent).is_retracted("10.1000/bees").await.is_err());
 }
 
 #[tokio::test]

@@ -54,6 +54,11 @@ impl Keys {
         self.changed(format!("fact {hash}"));
     }
 
+    /// What is said of two facts.
+    pub fn contradiction(&mut self, one: &str, other: &str) {
+        self.changed(format!("contradiction {one} {other}"));
+    }
+
     pub fn columns(&self) -> (Vec<String>, Vec<bool>) {
         self.0.iter().map(|(key, changed)| (key.clone(), *changed)).unzip()
     }

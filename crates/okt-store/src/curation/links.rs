@@ -123,7 +123,7 @@ pub async fn split(
             concept: Some(from.into()),
             other: Some(made.into()),
             facts: facts.to_vec(),
-            alias: None,
+            ..CurationDetails::default()
         },
         effects: CurationEffects {
             split: Some(split),

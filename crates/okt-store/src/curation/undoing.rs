@@ -8,6 +8,7 @@ use okt_model::{
 };
 use sqlx::PgConnection;
 
+use super::contradictions::unmark;
 use super::facts::remember;
 use super::links::bytes;
 use super::{find, hold};
@@ -80,6 +81,9 @@ pub async fn undo(
     give_aliases(conn, repository, &effects.removed_aliases).await?;
     if let Some(fact) = &effects.fact {
         undone.restored = mark_back(conn, repository, fact).await?;
+    }
+    if let Some(contradiction) = &effects.contradiction {
+        unmark(conn, repository, contradiction).await?;
     }
     Ok(Some(undone))
 }

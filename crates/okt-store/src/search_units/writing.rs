@@ -10,6 +10,7 @@ use sqlx::PgConnection;
 
 use super::NewUnit;
 use crate::outbox::{self, When};
+use crate::repository_locks::{self, RepositoryLock};
 use okt_pg::Result;
 
 /// Has texts of a source found, in place of what they were; returns how many are new or other than they were. A fact that another
@@ -152,20 +153,12 @@ pub async fn note_unread(
 /// Takes the lock of the repository's lists until the end of the transaction, if nobody has it.
 #[tracing::instrument(level = "debug", name = "db.search_units.try_hold", skip_all)]
 pub async fn try_hold(conn: &mut PgConnection, repository: RepositoryId) -> Result<bool> {
-    let held = sqlx::query_scalar!(
-        r#"SELECT pg_try_advisory_xact_lock(1869771879, hashtext($1::uuid::text)) AS "held!""#,
-        repository.uuid(),
-    );
-    Ok(held.fetch_one(conn).await?)
+    repository_locks::try_hold(conn, repository, RepositoryLock::Lists).await
 }
 
-/// Keeps others from writing lists of the repository until the end of the transaction. In a statement of its own, so that the next
-/// one sees what was written by whom we waited for.
+/// Keeps others from writing lists of the repository until the end of the transaction.
 async fn hold(conn: &mut PgConnection, repository: RepositoryId) -> Result<()> {
-    sqlx::query!("SELECT pg_advisory_xact_lock(1869771879, hashtext($1::uuid::text))", repository.uuid())
-        .execute(conn)
-        .await?;
-    Ok(())
+    repository_locks::hold(conn, repository, RepositoryLock::Lists).await
 }
 
 /// A list by its kind, word and block.

@@ -5,6 +5,9 @@ summaries AS (DELETE FROM okt_repository.summary_facts WHERE repository_id = $1 
 contradictions AS (
     DELETE FROM okt_repository.fact_contradictions
      WHERE repository_id = $1 AND (fact_no = ANY ($2) OR other_no = ANY ($2))),
+judgements AS (
+    DELETE FROM okt_repository.fact_judgements
+     WHERE repository_id = $1 AND (fact_no = ANY ($2) OR other_no = ANY ($2))),
 later AS (
     UPDATE okt_repository.fact_merges m SET into_no = f.merged_into
       FROM okt_repository.facts f

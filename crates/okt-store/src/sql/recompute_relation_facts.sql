@@ -25,5 +25,8 @@ written AS (
       LEFT JOIN okt_repository.relation_facts r ON r.repository_id = $1 AND r.fact_no = w.fact_no
      WHERE r.concepts IS DISTINCT FROM w.concepts
     ON CONFLICT (repository_id, fact_no) DO UPDATE SET concepts = excluded.concepts
-    RETURNING fact_no)
+    RETURNING fact_no),
+-- They are compared with what is near them.
+noted AS (
+    INSERT INTO okt_repository.unchecked_facts (repository_id, fact_no) SELECT $1, w.fact_no FROM written w)
 SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM written) AS "count!"

@@ -14,13 +14,15 @@ use crate::served::{SECRET, TestService};
 use crate::web::Web;
 
 /// Short waits and no manners: web and models are our own.
-const SETTINGS: [(&str, &str); 11] = [
+const SETTINGS: [(&str, &str); 12] = [
     ("SVC__RATE_LIMITS__API_PER_MINUTE", "0"),
     ("SVC__BOOTSTRAP__DEFAULT_REPOSITORY", "false"),
     ("SVC__PROVIDERS__RESOLUTION__FETCH__RETRY__BASE_DELAY", "10ms"),
     ("SVC__PROVIDERS__RESOLUTION__FETCH__RETRY__MAX_DELAY", "50ms"),
     ("SVC__PROVIDERS__RESOLUTION__FETCH__TIMEOUT", "5s"),
     ("SVC__PROVIDERS__RESOLUTION__PER_HOST_DELAY", "0s"),
+    // Nobody is there; the public one is not asked by tests.
+    ("SVC__PROVIDERS__SEARCH__ACADEMIC__BASE_URL", "http://127.0.0.1:9/"),
     ("SVC__PROVIDERS__LLM_RETRY__BASE_DELAY", "20ms"),
     ("SVC__PROVIDERS__LLM_RETRY__MAX_DELAY", "2s"),
     ("SVC__PROVIDERS__LLM_RETRY__PER_CALL_TIMEOUT", "2s"),

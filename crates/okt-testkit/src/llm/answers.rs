@@ -61,11 +61,26 @@ impl Question {
         if let Some(order) = order.filter(|_| behaviour.obedient) {
             return order.to_owned();
         }
+        if let Some(recorded) = (behaviour.recorded)(self.user.trim_end()) {
+            return recorded;
+        }
         if !self.images.is_empty() {
             let facts: Vec<_> = self.images.iter().map(|image| json!({ "text": seen(image) })).collect();
             return json!({ "facts": facts }).to_string();
         }
-        let pairs = self.pairs();
+        let pairs = self.pairs("Statement: ", "Fact: ");
+        if !pairs.is_empty() {
+            let postures =
+                pairs.into_iter().map(|(number, one, other)| (number, (behaviour.posture)(one, other)));
+            let said: Vec<_> = postures
+                .map(|(number, posture)| {
+                    let same = posture != "irrelevant";
+                    json!({ "pair": number, "same_subject": same, "posture": posture, "confidence": 90 })
+                })
+                .collect();
+            return json!({ "pairs": said }).to_string();
+        }
+        let pairs = self.pairs("A: ", "B: ");
         if !pairs.is_empty() {
             let verdicts =
                 pairs.into_iter().map(|(number, one, other)| (number, (behaviour.verdict)(one, other)));
@@ -100,15 +115,15 @@ impl Question {
 }
 
 impl Question {
-    /// `[1]`, and the two statements or concepts on lines after it.
-    fn pairs(&self) -> Vec<(u64, &str, &str)> {
+    /// `[1]`, and two texts on lines after it that begin so.
+    fn pairs(&self, first: &str, second: &str) -> Vec<(u64, &str, &str)> {
         let (mut pairs, mut number, mut one) = (Vec::new(), None, None);
         for line in self.user.lines() {
             if let Some(next) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
                 (number, one) = (next.parse().ok(), None);
-            } else if let Some(a) = line.strip_prefix("A: ") {
+            } else if let Some(a) = line.strip_prefix(first) {
                 one = Some(a);
-            } else if let (Some(number), Some(a), Some(b)) = (number, one, line.strip_prefix("B: ")) {
+            } else if let (Some(number), Some(a), Some(b)) = (number, one, line.strip_prefix(second)) {
                 pairs.push((number, a, b));
             }
         }

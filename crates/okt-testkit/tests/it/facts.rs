@@ -3,6 +3,7 @@
 mod budget;
 mod estimates;
 mod eval;
+mod eval_posture;
 mod extraction;
 mod extractive;
 pub(crate) mod faults;

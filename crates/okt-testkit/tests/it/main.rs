@@ -4,9 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 mod accounts;
+mod bundles;
 mod concepts;
+mod contradictions;
 mod curation;
 mod dedup;
+mod exports;
 mod facts;
 mod http;
 mod investigations;
@@ -16,6 +19,7 @@ mod oauth;
 mod oauth_tokens;
 mod parse;
 mod process;
+mod reports;
 mod repositories;
 mod scale;
 mod search;

@@ -7,6 +7,7 @@ mod hostile;
 mod intake;
 mod kills;
 mod marks;
+mod provider_marks;
 mod retrieval;
 mod scans;
 mod texts;

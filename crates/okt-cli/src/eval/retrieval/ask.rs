@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use super::client::Client;
 use super::load::Listed;
 use super::set::{Measure, Question, Set};
+use crate::client::Client;
 
 /// A list that never ends is not read to its end.
 const PAGES: usize = 50;

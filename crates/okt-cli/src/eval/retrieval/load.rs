@@ -7,9 +7,9 @@ use anyhow::{Context, bail};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::client::Client;
 use super::say;
 use super::set::{Document, Set};
+use crate::client::Client;
 
 /// Uploads whose jobs may be under way at once.
 const UNSETTLED: usize = 50;

@@ -69,6 +69,11 @@ pub struct Model {
     /// others: run `okt reembed`.
     #[serde(default)]
     pub passage_prefix: String,
+    /// How much words count when the ranking by words and that by this embedding model's vectors become one: 1 for words alone, 0
+    /// for vectors alone. Without it the two are fused by ranks, unless `search.hybrid.fusion` says otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64", range(min = 0.0, max = 1.0))]
+    pub lexical_weight: Option<f64>,
     /// Requests per minute; 0 for no limit.
     #[serde(default)]
     pub rate_limit_rpm: u32,

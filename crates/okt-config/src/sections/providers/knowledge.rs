@@ -52,10 +52,25 @@ pub struct Reports {
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+pub struct Contradictions {
+    /// Whether facts that share a concept are compared, and judged by `providers.reports.posture`. Facts that come while it is off
+    /// are compared only when others come near them later.
+    pub enabled: bool,
+    /// Least cosine similarity between two facts that are compared.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub similarity_threshold: f64,
+    /// A new fact is compared with so many of the nearest at most.
+    #[schemars(range(min = 1, max = 100))]
+    pub max_candidates: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Posture {
     /// Whether it is enabled; otherwise every link is `related`.
     pub enabled: bool,
-    /// Id of a model in `providers.ai.models`; empty turns the stage off.
+    /// Id of a model in `providers.ai.models`, or `builtin-posture-1`, which asks no model: it compares the words, and is silent
+    /// more often than wrong. Empty turns the stage off.
     pub model: String,
     /// Pairs per call.
     #[schemars(range(min = 1))]
@@ -63,8 +78,8 @@ pub struct Posture {
     /// Concurrent calls.
     #[schemars(range(min = 1))]
     pub max_concurrent: u32,
-    /// Maximum output tokens per call.
-    #[schemars(range(min = 1))]
+    /// Maximum output tokens per call. A pair takes up to 100, and no more pairs are in a call than there is room for.
+    #[schemars(range(min = 100))]
     pub max_tokens: u32,
 }
 

@@ -8,6 +8,7 @@ mod http;
 mod permissions;
 mod pipeline;
 mod queue;
+mod reports;
 mod repositories;
 mod search;
 mod vectors;
@@ -40,6 +41,8 @@ enum Name {
     Concepts,
     /// Search in a large repository, over HTTP.
     Search,
+    /// A long report in a repository with many facts.
+    Reports,
     /// What embedding models make of facts, for people to look at.
     Embeddings,
 }
@@ -62,6 +65,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         Name::Vectors => vectors::run(arguments).await,
         Name::Concepts => concepts::run(arguments).await,
         Name::Search => search::run(arguments).await,
+        Name::Reports => reports::run(arguments).await,
         Name::Embeddings => embeddings::run(arguments).await,
     }
 }

@@ -92,6 +92,15 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         ("POST", "/api/v1/repositories/{repoID}/investigations/{investigationID}/sources") => {
             json!({"source_id": RepositoryId::mint()})
         }
+        ("POST", "/api/v1/repositories/{repoID}/reports") => {
+            json!({"title": "Bees", "body_markdown": "Bees dance."})
+        }
+        ("PUT", "/api/v1/repositories/{repoID}/reports/{reportID}") => json!({"title": "Wasps"}),
+        ("PUT", "/api/v1/repositories/{repoID}/reports/{reportID}/annotations/{n}") => {
+            json!({"posture": "related"})
+        }
+        ("POST", "/api/v1/repositories/{repoID}/evidence") => json!({"claim": "Bees dance."}),
+        ("POST", "/api/v1/repositories/{repoID}/check") => json!({"text": "Bees dance."}),
         ("POST", "/api/v1/sources/retrieve") => {
             json!({"doi": "10.1000/182", "repository_id": about.repository})
         }
@@ -103,6 +112,7 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         }
         ("POST", "/api/v1/repositories/{repoID}/sources/estimate") => json!({"source_ids": []}),
         ("PUT", "/api/v1/repositories/{repoID}/facts/{factID}") => json!({"status": "rejected"}),
+        ("PUT", "/api/v1/repositories/{repoID}/contradictions/{contradictionID}") => json!({"state": "real"}),
         ("POST", "/api/v1/repositories/{repoID}/concepts/{conceptID}/merge") => {
             json!({"into": RepositoryId::mint()})
         }
@@ -134,6 +144,10 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         ("POST", "/api/v1/repositories/{repoID}/settings/contexts/{context}/migrate") => {
             json!({"target": "Other"})
         }
+        ("POST", "/api/v1/repositories/{repoID}/export-graph") => json!({"destination": "file"}),
+        ("POST", "/api/v1/repositories/{repoID}/import-graph") => {
+            json!({"upload_id": RepositoryId::mint().to_string()})
+        }
         (method, path) => panic!("{method} {path} is new: say in matrix.rs what to send there"),
     })
 }
@@ -151,10 +165,12 @@ fn takes_none(method: &str, path: &str) -> bool {
                     | "/api/v1/repositories/{repoID}/jobs/{jobID}/retry"
                     | "/api/v1/repositories/{repoID}/sources/upload"
                     | "/api/v1/repositories/{repoID}/sources/import"
+                    | "/api/v1/repositories/{repoID}/graph-uploads"
                     | "/api/v1/repositories/{repoID}/sources/marks"
                     | "/api/v1/repositories/{repoID}/sources/{sourceID}/process"
                     | "/api/v1/repositories/{repoID}/sources/{sourceID}/retry"
                     | "/api/v1/repositories/{repoID}/concepts/{conceptID}/resynthesize"
+                    | "/api/v1/repositories/{repoID}/reports/{reportID}/annotate"
                     | "/api/v1/repositories/{repoID}/settings/contribute-all"
                     | "/api/v1/repositories/{repoID}/settings/pull-all"
                     | "/api/v1/repositories/{repoID}/curation/{curationID}/undo",
@@ -169,6 +185,7 @@ fn takes_none(method: &str, path: &str) -> bool {
                     | "/api/v1/repositories/{repoID}/sources/{sourceID}"
                     | "/api/v1/repositories/{repoID}/investigations/{investigationID}"
                     | "/api/v1/repositories/{repoID}/investigations/{investigationID}/sources/{sourceID}"
+                    | "/api/v1/repositories/{repoID}/reports/{reportID}"
                     | "/api/v1/repositories/{repoID}/sources/{sourceID}/mark"
                     | "/api/v1/repositories/{repoID}/invitations/{invitationID}"
                     | "/api/v1/repositories/{repoID}/settings/contexts/{context}"
@@ -206,7 +223,7 @@ fn path(line: &Line, about: &About) -> String {
     let repository = about.elsewhere.as_ref().filter(|_| named).unwrap_or(&about.repository);
     let path = path.replace("{repoID}", repository).replace("{jobID}", &about.job);
     let nothing = about.source.map_or(nothing, |source| source.to_string());
-    let path = path.replace("{context}", "Own");
+    let path = path.replace("{context}", "Own").replace("{n}", "1");
     let path = [
         "{keyID}",
         "{grantID}",
@@ -220,7 +237,9 @@ fn path(line: &Line, about: &About) -> String {
         "{conceptID}",
         "{otherID}",
         "{curationID}",
+        "{contradictionID}",
         "{investigationID}",
+        "{reportID}",
         "{hash}",
         "{invitationID}",
     ]

@@ -229,6 +229,10 @@ SELECT line FROM (
      UNION ALL
     SELECT format('rejected fact %s', encode(content_hash, 'hex')) FROM okt_repository.rejected_facts
      UNION ALL
+    SELECT format('contradiction %s %s %s %s by %s at %s', encode(content_hash, 'hex'), encode(other_hash, 'hex'), state, note,
+                  person, decided_at)
+      FROM okt_repository.contradiction_states
+     UNION ALL
     SELECT format('parted %s %s', concept_no, other_no) FROM okt_repository.parted_concepts
      UNION ALL
     SELECT format('formerly %s in %s: %s', name_key, x.label, f.concept_no)

@@ -80,7 +80,12 @@ async fn what_a_person_separated_does_not_meet_again_in_a_third() {
     let mut judged = Vec::new();
     for (one, other) in one.iter().zip(&other) {
         let facts = (fixture.number_of(&one.text).await, fixture.number_of(&other.text).await);
-        judged.push(NewContradiction { facts, difference: Difference::Judged, cosine: 0.97 });
+        judged.push(NewContradiction {
+            facts,
+            difference: Difference::Judged,
+            cosine: 0.97,
+            found_by: okt_model::ContradictionFoundBy::RefusedMerge,
+        });
     }
     let mut tx = fixture.databases.begin("default", fixture.repository).await.unwrap();
     fact_contradictions::insert(&mut tx, fixture.repository, &judged).await.unwrap();

@@ -12,6 +12,12 @@ async fn visit(service: &TestService, path: &str) -> Answer {
     Answer::of(service.request(Method::GET, path).header("accept", BROWSER)).await
 }
 
+/// The nonce that the policy of a page names.
+fn nonce(page: &Answer) -> String {
+    let policy = page.header("content-security-policy");
+    policy.split("'nonce-").nth(1).and_then(|rest| rest.split('\'').next()).unwrap().to_owned()
+}
+
 #[tokio::test]
 async fn a_hashed_file_is_kept_for_ever_and_the_page_is_asked_for_again() {
     let service = TestService::notes(&[]).await;
@@ -26,19 +32,26 @@ async fn a_hashed_file_is_kept_for_ever_and_the_page_is_asked_for_again() {
     assert_eq!((page.status.as_u16(), page.header("content-type")), (200, "text/html; charset=utf-8"));
     assert_eq!(
         (page.header("cache-control"), page.header("x-content-type-options")),
-        ("no-cache", "nosniff")
+        ("no-store", "nosniff")
     );
-    assert!(page.header("content-security-policy").starts_with("default-src 'self';"), "{page:?}");
-    let etag = page.header("etag").to_owned();
-    assert!(etag.len() > 20 && etag.starts_with('"'), "{etag}");
-    for (known, status) in [(etag.as_str(), 304), (&format!("W/{etag}, \"x\""), 304), ("\"x\"", 200)] {
-        let again = Answer::of(service.request(Method::GET, "/").header("if-none-match", known)).await;
-        assert_eq!((again.status.as_u16(), again.header("etag")), (status, etag.as_str()), "{known}");
-        assert_eq!((again.header("cache-control"), again.text.is_empty()), ("no-cache", status == 304));
+    // A nonce of its own for each answer, the same in the policy and in the page.
+    let again = service.get("/").await;
+    assert!(page.header("content-security-policy").starts_with("default-src 'none'; script-src 'self';"));
+    assert_ne!(nonce(&page), nonce(&again));
+    for page in [&page, &again] {
+        assert!(page.text.contains(&format!("nonce=\"{}\"", nonce(page))), "{page:?}");
     }
 
     let icon = service.get("/icon.svg").await;
     assert_eq!((icon.header("content-type"), icon.header("cache-control")), ("image/svg+xml", "no-cache"));
+    let etag = icon.header("etag").to_owned();
+    assert!(etag.len() > 20 && etag.starts_with('"'), "{etag}");
+    for (known, status) in [(etag.as_str(), 304), (&format!("W/{etag}, \"x\""), 304), ("\"x\"", 200)] {
+        let again =
+            Answer::of(service.request(Method::GET, "/icon.svg").header("if-none-match", known)).await;
+        assert_eq!((again.status.as_u16(), again.header("etag")), (status, etag.as_str()), "{known}");
+        assert_eq!((again.header("cache-control"), again.text.is_empty()), ("no-cache", status == 304));
+    }
     let head = Answer::of(service.request(Method::HEAD, SCRIPT)).await;
     assert_eq!((head.status.as_u16(), head.header("content-length"), &*head.text), (200, "90000", ""));
     let written = Answer::of(service.request(Method::DELETE, SCRIPT)).await;
@@ -47,17 +60,37 @@ async fn a_hashed_file_is_kept_for_ever_and_the_page_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn a_file_is_sent_compressed_to_those_who_take_it() {
+    let service = TestService::notes(&[]).await;
+    for (accepted, encoding, length) in [
+        ("gzip, deflate, br", "br", 9),
+        ("gzip", "gzip", 7),
+        ("br;q=0, GZIP;q=0.5", "gzip", 7),
+        ("identity", "", 90_000),
+    ] {
+        let script =
+            Answer::of(service.request(Method::GET, SCRIPT).header("accept-encoding", accepted)).await;
+        assert_eq!((script.header("content-encoding"), script.text.len()), (encoding, length), "{accepted}");
+        assert_eq!(script.header("vary"), "accept-encoding");
+        assert_eq!(script.header("content-type"), "text/javascript; charset=utf-8");
+    }
+    let icon = Answer::of(service.request(Method::GET, "/icon.svg").header("accept-encoding", "br")).await;
+    assert_eq!((icon.header("content-encoding"), icon.header("vary")), ("", ""));
+}
+
+#[tokio::test]
 async fn browsers_get_the_page_for_its_own_paths_and_programs_are_told_that_there_is_nothing() {
     let service = TestService::notes(&[]).await;
-    let page = service.get("/").await.text;
     for path in ["/repositories/bees", "/repositories/bees/sources/10.1000/182", "/apiary", "/a/"] {
         let found = visit(&service, path).await;
-        assert_eq!((found.status.as_u16(), &found.text), (200, &page), "{path}");
-        assert_eq!(found.header("cache-control"), "no-cache", "{path}");
+        assert_eq!((found.status.as_u16(), found.header("cache-control")), (200, "no-store"), "{path}");
+        assert!(found.text.contains("<title>Notes</title>"), "{path}");
         let told = service.get(path).await;
         assert_eq!((told.status.as_u16(), &*told.problem()), (404, "not_found"), "{path}");
     }
-    for path in ["/api", "/api/v1/nothing", "/api/v2", "/.well-known/openid-configuration"] {
+    for path in
+        ["/api", "/api/v1/nothing", "/api/v2", "/.well-known/openid-configuration", "/mcp", "/assets/x"]
+    {
         for method in [Method::GET, Method::POST, Method::DELETE] {
             let told = Answer::of(service.request(method, path).header("accept", BROWSER)).await;
             assert_eq!((told.status.as_u16(), &*told.problem()), (404, "not_found"), "{path}");

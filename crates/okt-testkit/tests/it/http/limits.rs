@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use http::Method;
 use okt_testkit::accounts::{api_key, register};
+use okt_testkit::app::TestApp;
 use okt_testkit::client::Answer;
 use okt_testkit::served::TestService;
 
@@ -69,6 +70,26 @@ async fn nine_addresses_that_drip_bodies_keep_nobody_from_signing_in() {
     assert!(refused.iter().any(|code| code == "overloaded"), "{refused:?}");
     let account = r#"{"email":"ada@example.org","password":"wrong horse"}"#;
     assert_eq!(Answer::of(sign_in(10, account.into())).await.problem(), "unauthenticated");
+}
+
+/// Each takes tens of megabytes while it is read.
+#[tokio::test]
+async fn nobody_sends_more_than_two_long_texts_at_once() {
+    let app = TestApp::start().await;
+    let path = format!("/api/v1/repositories/{}/reports", app.repository);
+    let report = |body: reqwest::Body| {
+        let request = app.service.request(Method::POST, &path).bearer_auth(&app.owner.token);
+        Answer::of(request.header("content-type", "application/json").body(body))
+    };
+    // How long it will be is not said.
+    let stalled = || reqwest::Body::wrap_stream(futures_util::stream::pending::<std::io::Result<String>>());
+    let held: Vec<_> = (0..2).map(|_| tokio::spawn(report(stalled()))).collect();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let third = report(stalled()).await;
+    assert_eq!((third.status.as_u16(), third.problem().as_str()), (429, "rate_limited"));
+    let short = serde_json::json!({"title": "Bees", "body_markdown": "Bees fly to the flowers."});
+    assert_eq!(report(short.to_string().into()).await.status, 201, "a short one needs no such place");
+    held.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 /// By default a body and a handler have the same time; the handler's begins when the body is there.

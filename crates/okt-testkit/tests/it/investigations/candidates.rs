@@ -24,7 +24,7 @@ fn results() -> Value {
 /// An app whose academic search is this web.
 async fn searching(settings: &[(&str, &str)]) -> (TestApp, Web) {
     let web = Web::start().await;
-    let fields = "id%2Cdoi%2Cdisplay_name%2Cpublication_date%2Cbest_oa_location%2Cprimary_location%2Cabstract_inverted_index";
+    let fields = "id%2Cdoi%2Cdisplay_name%2Cpublication_date%2Cis_retracted%2Cbest_oa_location%2Cprimary_location%2Cabstract_inverted_index";
     for (limit, cursor, page) in [(3, "*", results()), (3, "more", json!({"results": []}))] {
         let path = format!("/works?search=bees&per-page={limit}&cursor={cursor}&select={fields}");
         web.page(&path, Page::new("application/json", page.to_string()));

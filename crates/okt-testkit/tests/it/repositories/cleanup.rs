@@ -20,7 +20,8 @@ use uuid::Uuid;
 
 use crate::repositories::two_databases::{REPOSITORIES, TwoDatabases, id_of, path};
 use crate::repositories::{
-    isolation_facts, isolation_investigations, isolation_search, isolation_sources, isolation_summaries,
+    isolation_facts, isolation_investigations, isolation_judgements, isolation_reports, isolation_search,
+    isolation_sources, isolation_summaries,
 };
 
 /// Rows of a repository in every table of its home.
@@ -44,6 +45,14 @@ pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
     let facts = (fact_id, fact, fact + 1_000_000);
     isolation_summaries::plant(&mut tx, id.into(), (concepts[0], concepts[1]), facts, job).await;
     isolation_investigations::plant(&mut tx, id.into(), source).await;
+    let number = "SELECT no FROM okt_repository.sources WHERE repository_id = $1 AND id = $2";
+    let number = sqlx::query_scalar(number).bind(id).bind(source.uuid()).fetch_one(&mut *tx).await.unwrap();
+    isolation_reports::plant(&mut tx, id.into(), fact, number).await;
+    isolation_judgements::plant_for(&mut tx, id.into(), fact).await;
+    let decided = "INSERT INTO okt_repository.contradiction_states (repository_id, content_hash, other_hash, state, person)
+                   VALUES ($1, decode(repeat('00', 32), 'hex'), decode(repeat('01', 32), 'hex'), 'real', $1)
+                   ON CONFLICT DO NOTHING";
+    sqlx::query(decided).bind(id).execute(&mut *tx).await.unwrap();
     let payload = CleanupRepository { repository: id.into() };
     // Of a kind that nobody here runs for a repository.
     outbox::push(&mut tx, id.into(), JobId::mint(), &payload, When { priority: 0, delay_ms: 3_600_000 })

@@ -22,8 +22,9 @@ use uuid::Uuid;
 
 use crate::repositories::two_databases::TwoDatabases;
 use crate::repositories::{
-    isolation_concepts, isolation_curation, isolation_facts, isolation_investigations, isolation_passages,
-    isolation_search, isolation_sources, isolation_summaries,
+    isolation_bundles, isolation_concepts, isolation_curation, isolation_exports, isolation_facts,
+    isolation_investigations, isolation_judgements, isolation_passages, isolation_reports, isolation_search,
+    isolation_sources, isolation_summaries,
 };
 
 /// What the other tenant has, by the names under which one could ask for it.
@@ -44,6 +45,7 @@ pub(crate) struct Theirs {
     pub image: ImageId,
     /// An investigation with the source, and its number.
     pub investigation: (InvestigationId, i64),
+    pub report: &'static isolation_reports::Report,
     /// Two of their contexts.
     pub context: i64,
     pub target: i64,
@@ -141,6 +143,11 @@ const CALLS: &[(&str, Call)] = &[
             async move { Ok(!outbox::list_unsent(conn, repository, MigrateContext::KIND).await?.is_empty()) },
         )
     }),
+    ("outbox::list_open", |conn, repository, _| {
+        Box::pin(
+            async move { Ok(!outbox::list_open(conn, repository, MigrateContext::KIND).await?.is_empty()) },
+        )
+    }),
     // The last ones, because they leave a note of one's own under the other's number.
     ("outbox::push_after", |conn, repository, theirs| {
         Box::pin(async move {
@@ -224,6 +231,10 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
         .chain(isolation_search::CALLS)
         .chain(isolation_summaries::CALLS)
         .chain(isolation_investigations::CALLS)
+        .chain(isolation_exports::CALLS)
+        .chain(isolation_bundles::CALLS)
+        .chain(isolation_judgements::CALLS)
+        .chain(isolation_reports::CALLS)
 }
 
 async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs) {
@@ -247,7 +258,11 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     let (source_no, passage) = isolation_passages::plant(&mut tx, one, source).await;
     let step = isolation_curation::plant(&mut tx, one, concepts).await;
     isolation_summaries::plant_for(&mut tx, one, concepts, (fact, fact_no), job).await;
+    isolation_judgements::plant_for(&mut tx, one, fact_no).await;
     let investigation = isolation_investigations::plant(&mut tx, one, source).await;
+    let report = isolation_reports::plant(&mut tx, one, fact_no, source_no).await;
+    // Small, so that all of them can be handed on by value.
+    let report = &*Box::leak(Box::new(report));
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();
@@ -269,6 +284,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
             passage,
             image,
             investigation,
+            report,
             context: held.no,
             target: target.no,
         },
@@ -358,6 +374,8 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
         .chain(isolation_facts::WRITES)
         .chain(isolation_summaries::WRITES)
         .chain(isolation_investigations::WRITES)
+        .chain(isolation_judgements::WRITES)
+        .chain(isolation_reports::WRITES)
         .collect::<BTreeSet<_>>();
     let calls = all().map(|(name, _)| *name);
     let silent: BTreeSet<_> = calls.filter(|name| !seen.contains(name)).collect();

@@ -1,14 +1,15 @@
 //! The functions on facts and on what models answered, for `isolation.rs`.
 
 use okt_model::{
-    ContentHash, Cost, Difference, Extraction, Fact, FactFilter, FactId, FactKind, FactStatus, ImageId,
-    JobId, MarkedSources, Money, NewFact, RepositoryId, SourceId, Waiting, content_hash,
+    ContentHash, ContradictionState, Cost, Decided, Difference, Extraction, Fact, FactFilter, FactId,
+    FactKind, FactStatus, ImageId, JobId, MarkedSources, Money, NewFact, RepositoryId, SourceId, UserId,
+    Waiting, content_hash,
 };
 use okt_store::fact_contradictions::NewContradiction;
 use okt_store::fact_merges::Merge;
 use okt_store::facts::Made;
 use okt_store::{
-    Connection, fact_contradictions, fact_groups, fact_merges, fact_vectors, facts, model_answers,
+    Connection, curation, fact_contradictions, fact_groups, fact_merges, fact_vectors, facts, model_answers,
     source_extractions,
 };
 use okt_testkit::answers::answer;
@@ -79,11 +80,46 @@ pub(crate) fn named(id: FactId, no: i64) -> Fact {
 }
 
 fn apart(one: i64, other: i64) -> NewContradiction {
-    NewContradiction { facts: (one, other), difference: Difference::Judged, cosine: 0.97 }
+    NewContradiction {
+        facts: (one, other),
+        difference: Difference::Judged,
+        cosine: 0.97,
+        found_by: okt_model::ContradictionFoundBy::RefusedMerge,
+    }
+}
+
+const LAST: (i64, i64) = (i64::MAX, i64::MAX);
+
+/// Their facts differ in a number, and nobody has said so.
+async fn name_them(conn: &mut Connection, repository: RepositoryId) -> okt_pg::Result<()> {
+    let named =
+        "UPDATE okt_repository.fact_contradictions SET difference = 'number' WHERE repository_id = $1";
+    sqlx::query(named).bind(repository.uuid()).execute(conn).await?;
+    Ok(())
+}
+
+/// Two facts that may contradict each other, as far as they can be seen.
+async fn their_pair(conn: &mut Connection, fact: FactId) -> okt_pg::Result<(FactId, FactId)> {
+    let other = "SELECT o.id FROM okt_repository.facts f JOIN okt_repository.facts o USING (repository_id)
+                  WHERE f.id = $1 AND o.no <> f.no AND o.merged_into IS NULL";
+    let other: Option<uuid::Uuid> = sqlx::query_scalar(other).bind(fact.uuid()).fetch_optional(conn).await?;
+    Ok((fact, other.map_or(fact, FactId::from)))
+}
+
+async fn mark(
+    conn: &mut Connection,
+    repository: RepositoryId,
+    pair: (FactId, FactId),
+) -> okt_pg::Result<bool> {
+    let decided = Decided { person: UserId::from(uuid::Uuid::nil()), reason: None };
+    match curation::mark_contradiction(conn, repository, decided, pair, ContradictionState::Real).await {
+        Err(okt_pg::Error(okt_model::Error::NotFound(_))) => Ok(false),
+        marked => Ok(marked?.is_some()),
+    }
 }
 
 /// Those that write what is one's own, or say nothing of what they did.
-pub(crate) const WRITES: [&str; 7] = [
+pub(crate) const WRITES: [&str; 9] = [
     "facts::forget_source",
     "fact_groups::join",
     "fact_merges::merge",
@@ -91,6 +127,9 @@ pub(crate) const WRITES: [&str; 7] = [
     "fact_contradictions::insert",
     "model_answers::insert",
     "model_answers::forget",
+    // Theirs is about a source.
+    "model_answers::is_any_old",
+    "model_answers::delete_old",
 ];
 
 pub(crate) const CALLS: &[(&str, Call)] = &[
@@ -301,6 +340,41 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(false)
         })
     }),
+    ("fact_contradictions::list_open", |conn, repository, _| {
+        Box::pin(async move {
+            name_them(conn, repository).await?;
+            Ok(!fact_contradictions::list_open(conn, repository, LAST, 10).await?.is_empty())
+        })
+    }),
+    ("fact_contradictions::find", |conn, repository, theirs| {
+        Box::pin(async move {
+            name_them(conn, repository).await?;
+            let (one, other) = their_pair(conn, theirs.fact).await?;
+            Ok(fact_contradictions::find(conn, repository, (one.uuid(), other.uuid())).await?.is_some())
+        })
+    }),
+    ("curation::mark_contradiction", |conn, repository, theirs| {
+        Box::pin(async move {
+            name_them(conn, repository).await?;
+            let pair = their_pair(conn, theirs.fact).await?;
+            mark(conn, repository, pair).await
+        })
+    }),
+    ("fact_contradictions::list_marked", |conn, repository, theirs| {
+        Box::pin(async move {
+            name_them(conn, repository).await?;
+            let pair = their_pair(conn, theirs.fact).await?;
+            // Where it is one's own there is one to be found.
+            drop(mark(conn, repository, pair).await);
+            let real = ContradictionState::Real;
+            Ok(!fact_contradictions::list_marked(conn, repository, real, LAST, 10).await?.is_empty())
+        })
+    }),
+    ("fact_contradictions::list_sides", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!fact_contradictions::list_sides(conn, repository, &[theirs.fact_no]).await?.is_empty())
+        })
+    }),
     ("source_extractions::settle", |conn, repository, theirs| {
         Box::pin(async move {
             let (found, job) = (Extraction::default(), theirs.job);
@@ -340,6 +414,12 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             model_answers::forget(conn, repository, theirs.source.into()).await?;
             Ok(false)
         })
+    }),
+    ("model_answers::is_any_old", |conn, repository, _| {
+        Box::pin(async move { model_answers::is_any_old(conn, repository, 0).await })
+    }),
+    ("model_answers::delete_old", |conn, repository, _| {
+        Box::pin(async move { Ok(model_answers::delete_old(conn, repository, 0).await? > 0) })
     }),
     ("facts::forget_source", |conn, repository, theirs| {
         Box::pin(async move {

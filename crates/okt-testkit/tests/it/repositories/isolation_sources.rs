@@ -264,6 +264,13 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(!source_marks::insert_retracted(conn, repository, &found, origin, None).await?.is_empty())
         })
     }),
+    ("source_marks::mark_listed", |conn, repository, _| {
+        Box::pin(async move {
+            let unmarked = sqlx::query("DELETE FROM okt_repository.source_marks WHERE repository_id = $1");
+            unmarked.bind(repository.uuid()).execute(&mut *conn).await?;
+            Ok(source_marks::mark_listed(conn, repository, &[DOI.to_owned()]).await? > 0)
+        })
+    }),
     ("source_marks::get", |conn, repository, theirs| {
         Box::pin(async move { Ok(!source_marks::get(conn, repository, &[theirs.source]).await?.is_empty()) })
     }),
@@ -276,6 +283,11 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("source_marks::list_retracted_facts", |conn, repository, theirs| {
         Box::pin(async move {
             Ok(!source_marks::list_retracted_facts(conn, repository, &[theirs.fact_no]).await?.is_empty())
+        })
+    }),
+    ("source_marks::list_marked_facts", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(!source_marks::list_marked_facts(conn, repository, &[theirs.fact_no]).await?.is_empty())
         })
     }),
     ("source_marks::list_retracted", |conn, repository, theirs| {

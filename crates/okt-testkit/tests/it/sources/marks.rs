@@ -73,7 +73,12 @@ async fn what_rests_on_retracted_sources_alone_says_so_until_the_mark_is_removed
     let mut tx = databases.begin("default", app.repository).await.unwrap();
     let concept = file_concept(&mut tx, app.repository, "Hive A", "Place").await.unwrap();
     link_facts(&mut tx, app.repository, concept, &[both_no, only_no]).await.unwrap();
-    let apart = NewContradiction { facts: (both_no, only_no), difference: Difference::Name, cosine: 0.96 };
+    let apart = NewContradiction {
+        facts: (both_no, only_no),
+        difference: Difference::Name,
+        cosine: 0.96,
+        found_by: okt_model::ContradictionFoundBy::RefusedMerge,
+    };
     fact_contradictions::insert(&mut tx, app.repository, &[apart]).await.unwrap();
     tx.commit().await.unwrap();
     for source in [one, other] {

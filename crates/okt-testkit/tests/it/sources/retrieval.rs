@@ -3,7 +3,7 @@
 use http::Method;
 use okt_testkit::accounts;
 use okt_testkit::web::{Page, Web};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::parse::made;
 use crate::sources::test_app;
@@ -193,6 +193,40 @@ async fn a_pdf_is_read_with_the_place_of_every_sentence() {
         let fits = |at: usize, size: &str| place[at].as_f64() <= page[size].as_f64().map(|size| size + 1.0);
         assert!(fits(3, "width") && fits(4, "height"), "{place:?} {page}");
     }
+    // Page by page it is the same, with what rests on each sentence.
+    let source = seen["id"].as_str().unwrap();
+    let cited = app.get(&format!("/{source}/references?cited=true&limit=200")).await.json();
+    let cited = cited["data"].as_array().unwrap();
+    assert!(!cited.is_empty(), "{seen}");
+    let mut resting = 0;
+    for page in pages {
+        let number = &page["number"];
+        let told = app.get(&format!("/{source}/pages/{number}")).await.json();
+        assert_eq!((&told["number"], &told["width"]), (number, &page["width"]), "{told}");
+        for sentence in told["sentences"].as_array().unwrap() {
+            let index = usize::try_from(sentence["index"].as_u64().unwrap()).unwrap();
+            let places = boxes[index].as_array().unwrap();
+            let here: Vec<Value> = places
+                .chunks(5)
+                .filter(|place| &place[0] == number)
+                .map(|place| Value::from(place[1..].to_vec()))
+                .collect();
+            let near = |a: &Value, b: &Value| {
+                let pairs = a.as_array().unwrap().iter().zip(b.as_array().unwrap());
+                pairs.into_iter().all(|(a, b)| (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 0.01)
+            };
+            let found = sentence["boxes"].as_array().unwrap();
+            assert!(found.len() == here.len() && found.iter().zip(&here).all(|(a, b)| near(a, b)), "{told}");
+            if places[0] == *number && sentence["fact_ids"] != json!([]) {
+                resting += 1;
+                let row = cited.iter().find(|row| row["sentence_index"] == sentence["index"]).expect("cited");
+                assert_eq!((&row["text"], &row["page"]), (&sentence["text"], number));
+                assert_eq!(row["facts"][0]["fact_id"], sentence["fact_ids"][0]);
+            }
+        }
+    }
+    assert_eq!(resting, cited.len());
+    assert_eq!(app.get(&format!("/{source}/pages/1000")).await.problem(), "not_found");
 }
 
 /// More pages than images are looked at for facts; the second is turned to be shown.

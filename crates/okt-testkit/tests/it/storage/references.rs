@@ -26,8 +26,10 @@ use okt_testkit::facts::{insert_source, new_fact, replace_facts};
 use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
+use crate::repositories::{isolation_judgements, isolation_reports};
+
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 44] = [
+const REFERENCES: [(&str, &str, &str, &str); 52] = [
     ("concept_aliases", "concept_no", "concepts", "no"),
     ("concept_merges", "concept_no", "concepts", "no"),
     ("concept_merges", "into_no", "concepts", "no"),
@@ -47,6 +49,8 @@ const REFERENCES: [(&str, &str, &str, &str); 44] = [
     ("fact_concepts", "fact_no", "facts", "no"),
     ("fact_contradictions", "fact_no", "facts", "no"),
     ("fact_contradictions", "other_no", "facts", "no"),
+    ("fact_judgements", "fact_no", "facts", "no"),
+    ("fact_judgements", "other_no", "facts", "no"),
     ("fact_merges", "fact_no", "facts", "no"),
     ("fact_merges", "into_no", "facts", "no"),
     ("fact_sources", "fact_no", "facts", "no"),
@@ -65,6 +69,12 @@ const REFERENCES: [(&str, &str, &str, &str); 44] = [
     ("rejected_links", "instead_no", "concepts", "no"),
     // Once the log is folded.
     ("relation_facts", "fact_no", "facts", "no"),
+    ("report_annotations", "report_no", "reports", "no"),
+    ("report_annotations", "sentence_no", "report_sentences", "no"),
+    ("report_changes", "report_no", "reports", "no"),
+    ("report_sentences", "report_no", "reports", "no"),
+    ("report_words", "report_no", "reports", "no"),
+    ("reports", "parent_no", "reports", "no"),
     ("search_units", "source_no", "sources", "no"),
     ("source_images", "source_id", "sources", "id"),
     ("source_marks", "by_no", "sources", "no"),
@@ -76,7 +86,7 @@ const REFERENCES: [(&str, &str, &str, &str); 44] = [
 ];
 
 /// What looks like a reference and names something of another database, or something that may be gone.
-const ELSEWHERE: [(&str, &str); 15] = [
+const ELSEWHERE: [(&str, &str); 24] = [
     ("audit_outbox", "actor_id"),
     ("audit_outbox", "credential_id"),
     ("audit_outbox", "request_id"),
@@ -93,8 +103,22 @@ const ELSEWHERE: [(&str, &str); 15] = [
     ("outbox", "subject_id"),
     // What became of a fact is found out when it is counted.
     ("relation_changes", "fact_no"),
+    // Until the sentence is checked without the fact.
+    ("report_annotations", "fact_no"),
+    ("report_annotations", "through_no"),
+    // The history outlives what made it.
+    ("report_changes", "fact_no"),
+    ("report_changes", "sentence_no"),
+    ("report_changes", "source_no"),
+    ("report_facts", "fact_no"),
+    // Titles are those of sentence 0.
+    ("report_words", "sentence_no"),
+    // Only compared with newer ones.
+    ("reports", "told_no"),
     ("search_units", "vector_id"),
     ("sources", "job_id"),
+    // What became of a fact is found out when it is compared.
+    ("unchecked_facts", "fact_no"),
 ];
 
 async fn count(conn: &mut PgConnection, table: &str, condition: &str) -> i64 {
@@ -187,6 +211,7 @@ async fn nothing_refers_to_what_was_deleted() {
         "concept_readings",
         "fact_merges",
         "fact_contradictions",
+        "fact_judgements",
         "model_answers",
         "relation_changes",
         "relation_facts",
@@ -262,9 +287,14 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
         facts: (number(one), number(other)),
         difference: Difference::Number,
         cosine: 0.95,
+        found_by: okt_model::ContradictionFoundBy::RefusedMerge,
     };
     let found = [contradiction("f1", "f3"), contradiction("f2", "f3")];
     fact_contradictions::insert(&mut tx, repository, &found).await.unwrap();
+    for (one, other) in [("f1", "f3"), ("f2", "f3")] {
+        let pair = (number(one).min(number(other)), number(one).max(number(other)));
+        isolation_judgements::plant(&mut tx, repository, pair).await;
+    }
 
     let context = |label: &str| NewContext {
         label: label.to_owned(),
@@ -303,6 +333,7 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
             investigations::link(&mut tx, repository, id, *source).await.unwrap();
         }
     }
+    isolation_reports::plant(&mut tx, repository, number("f5"), 0).await;
     // Of three sources each supersedes the one before it.
     for pair in made.windows(2) {
         let person = UserId::mint();

@@ -124,8 +124,12 @@ async fn a_text_with_one_side_of_a_contradiction_is_refused_and_the_last_one_sta
         .fetch_all(&mut *tx)
         .await
         .unwrap();
-    let pair =
-        NewContradiction { facts: (numbers[0], numbers[1]), difference: Difference::Number, cosine: 0.95 };
+    let pair = NewContradiction {
+        facts: (numbers[0], numbers[1]),
+        difference: Difference::Number,
+        cosine: 0.95,
+        found_by: okt_model::ContradictionFoundBy::RefusedMerge,
+    };
     fact_contradictions::insert(&mut tx, app.repository, &[pair]).await.unwrap();
     tx.commit().await.unwrap();
     app.models.behave(Behaviour { citing: Citing::OneSided, ..Behaviour::default() });

@@ -93,6 +93,7 @@ pub async fn run(arguments: &[String]) -> anyhow::Result<()> {
             search_cost_per_1k: 0.0,
             query_prefix: String::new(),
             passage_prefix: String::new(),
+            lexical_weight: None,
             rate_limit_rpm: 0,
             max_in_flight: 0,
             thinks: false,

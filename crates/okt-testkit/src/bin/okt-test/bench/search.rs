@@ -1,14 +1,18 @@
 //! What a search takes in a large repository, over HTTP, by the clock; and what lists of words add to the cost of writing
 //! facts. Rows are made here the way the service makes them, but all at once: the service would take hours.
 //!
-//! Arguments: how many facts (1,000,000), of which one repository has 57 %, and how many questions in each mode (300).
+//! Arguments: how many facts (1,000,000), of which one repository has 57 %, how many questions in each mode (300), and a folder
+//! where the facts of that repository and the answers are kept, for another engine to be asked the same.
 
-mod fill;
-mod text;
+pub mod fill;
+pub mod text;
 
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
+use futures_util::TryStreamExt as _;
 use okt_model::{FactKind, FactStatus, NewFact, RepositoryId, SourceId, UnitKind, content_hash};
 use okt_store::facts::{self, Made};
 use okt_store::search_units::{self, NewUnit};
@@ -16,6 +20,8 @@ use okt_store::{Databases, Purpose};
 use okt_testkit::app::TestApp;
 use okt_testkit::soak::{Dice, percentile};
 use okt_vectors::{PgVector, Tenant};
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use fill::Fill;
 
@@ -48,9 +54,14 @@ pub async fn run(arguments: &[String]) -> anyhow::Result<()> {
     let space = fill::space(&mut app.connect().await).await?;
     PgVector::new(databases.clone()).index_large(&Tenant::new(app.repository, "default"), &space).await?;
     println!("index of vectors in {:.0} s", began.elapsed().as_secs_f64());
+    let kept = arguments.get(2).map(Path::new);
+    if let Some(folder) = kept {
+        keep_facts(&app, &folder.join("facts.jsonl")).await?;
+    }
     let mut missed = Vec::new();
     for (mode, limit) in LIMITS {
-        let slow = asked(&app, mode, questions).await?;
+        let answers = kept.map(|folder| folder.join(format!("{mode}.jsonl")));
+        let slow = asked(&app, mode, questions, answers.as_deref()).await?;
         if slow > limit {
             missed.push(format!("{mode}: p95 {slow:.0} ms, limit {limit}"));
         }
@@ -65,7 +76,8 @@ pub async fn run(arguments: &[String]) -> anyhow::Result<()> {
 }
 
 /// Asks questions of two to six words of a text, names among them; returns the 95th percentile in milliseconds.
-async fn asked(app: &TestApp, mode: &str, questions: usize) -> anyhow::Result<f64> {
+async fn asked(app: &TestApp, mode: &str, questions: usize, kept: Option<&Path>) -> anyhow::Result<f64> {
+    let mut kept = kept.map(|path| std::fs::File::create(path).map(BufWriter::new)).transpose()?;
     let mut dice = Dice::new(77);
     let (mut times, mut rows) = (Vec::new(), 0);
     // The first ones warm caches and connections.
@@ -81,6 +93,11 @@ async fn asked(app: &TestApp, mode: &str, questions: usize) -> anyhow::Result<f6
         if at >= 20 {
             times.push(took);
             rows += found["data"].as_array().map_or(0, Vec::len);
+            if let Some(file) = &mut kept {
+                let facts: Vec<&Value> =
+                    found["data"].as_array().into_iter().flatten().map(|row| &row["id"]).take(10).collect();
+                writeln!(file, "{}", json!({"question": question, "ms": took, "facts": facts}))?;
+            }
         }
     }
     let (middle, slow) = (percentile(&mut times, 0.5), percentile(&mut times, 0.95));
@@ -90,6 +107,24 @@ async fn asked(app: &TestApp, mode: &str, questions: usize) -> anyhow::Result<f6
         rows / questions.max(1)
     );
     Ok(slow)
+}
+
+/// One line a fact: its id, its text and the title of its source.
+async fn keep_facts(app: &TestApp, path: &Path) -> anyhow::Result<()> {
+    let mut file = BufWriter::new(std::fs::File::create(path)?);
+    let mut conn = app.connect().await;
+    let mut rows = sqlx::query_as::<_, (Uuid, String, String)>(
+        "SELECT f.id, f.text, s.title FROM okt_repository.facts f
+           JOIN okt_repository.fact_sources l ON l.repository_id = f.repository_id AND l.fact_no = f.no
+           JOIN okt_repository.sources s ON s.repository_id = f.repository_id AND s.no = l.source_no
+          WHERE f.repository_id = $1",
+    )
+    .bind(app.repository.uuid())
+    .fetch(&mut conn);
+    while let Some((id, text, title)) = rows.try_next().await? {
+        writeln!(file, "{}", json!({"id": id, "text": text, "title": title}))?;
+    }
+    Ok(())
 }
 
 /// How much longer it takes to write facts of sources and their lists than to write the facts.

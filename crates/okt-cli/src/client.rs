@@ -1,0 +1,225 @@
+//! The API of a running service, as any client sees it.
+//!
+//! Requests are made by the client of services that the operator named: it may reach private addresses, and no others than the
+//! one it was given.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, StatusCode};
+use okt_providers::{GuardedClient, Request, Service, Timeouts, retry_after};
+use serde_json::Value;
+use url::Url;
+
+/// How long a service may refuse requests with 429 or 503 before it is given up.
+const PATIENCE: Duration = Duration::from_mins(10);
+/// A handler has 15 s; the rest is for a machine that is busy.
+const TIMEOUTS: Timeouts =
+    Timeouts { connect: Duration::from_secs(5), idle: Duration::from_mins(1), total: Duration::from_mins(2) };
+
+/// For files that may have gigabytes.
+const LONG: Timeouts = Timeouts {
+    connect: Duration::from_secs(5),
+    idle: Duration::from_mins(2),
+    total: Duration::from_hours(12),
+};
+
+pub struct Client {
+    service: Service,
+    bearer: HeaderValue,
+    /// The repository's slug.
+    pub repository: String,
+}
+
+/// An answer, and how long it took without the refusals before it.
+pub struct Answer {
+    pub status: StatusCode,
+    pub body: Value,
+    pub took: Duration,
+}
+
+impl Client {
+    pub fn new(url: &str, key: &str, repository: String) -> anyhow::Result<Self> {
+        let url = url.trim_end_matches('/').trim_end_matches("/api/v1");
+        let url = Url::parse(url).with_context(|| format!("{url} is no address of a service"))?;
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {key}"))
+            .context("the key has characters that no key has; check --key or OKT_API_KEY")?;
+        bearer.set_sensitive(true);
+        Ok(Self { service: GuardedClient::new(&[])?.service(&url), bearer, repository })
+    }
+
+    /// Below the repository; any other answer than a success is an error.
+    pub async fn get(&self, path: &str, query: &[(&str, &str)]) -> anyhow::Result<Answer> {
+        let path = self.path(path);
+        self.send(&path, query, Request::get).await?.success(&path)
+    }
+
+    /// Whatever the answer.
+    pub async fn try_get(&self, path: &str) -> anyhow::Result<Answer> {
+        self.send(&self.path(path), &[], Request::get).await
+    }
+
+    /// Of the API, since there is no repository yet.
+    pub async fn create(&self, path: &str, body: &Value) -> anyhow::Result<Answer> {
+        let bytes = serde_json::to_vec(body)?;
+        let json = HeaderValue::from_static("application/json");
+        self.send(path, &[], |url| Request::post_as(url, json.clone(), bytes.clone())).await?.success(path)
+    }
+
+    pub async fn upload(&self, file_name: &str, title: &str, text: &str) -> anyhow::Result<Answer> {
+        let (boundary, form) = form(file_name, title, text);
+        let kind = HeaderValue::from_str(&format!("multipart/form-data; boundary={boundary}"))?;
+        let path = self.path("/sources/upload");
+        self.send(&path, &[], |url| Request::post_as(url, kind.clone(), form.clone()))
+            .await?
+            .success(&path)
+            .with_context(|| format!("can't upload {file_name}"))
+    }
+
+    pub async fn upload_bundle(&self, bundle: Vec<u8>) -> anyhow::Result<Answer> {
+        // Longer than anything that a compressed file repeats by chance.
+        let boundary = "okt-bundle-7b1f4f0e5d0a4c61a3c2f60b8d1e9427";
+        let head = format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"bundle.okt.json.gz\"\r\n\
+             Content-Type: application/gzip\r\n\r\n"
+        );
+        let form: bytes::Bytes =
+            [head.as_bytes(), &bundle, format!("\r\n--{boundary}--\r\n").as_bytes()].concat().into();
+        drop(bundle);
+        let kind = HeaderValue::from_str(&format!("multipart/form-data; boundary={boundary}"))?;
+        let path = self.path("/graph-uploads");
+        let request = |url| Request::post_as(url, kind.clone(), form.clone()).timeouts(LONG);
+        self.send_with(&path, &[], request).await?.success(&path)
+    }
+
+    /// Writes a file of the repository to another one, piece by piece.
+    pub async fn download(&self, path: &str, out: &mut impl std::io::Write) -> anyhow::Result<()> {
+        let path = format!("/api/v1{}", self.path(path));
+        let url = self.service.url(path.split('/').skip(1));
+        let request = Request::get(url.to_string()).header(AUTHORIZATION, self.bearer.clone());
+        let request = request.timeouts(LONG).max_bytes(u64::MAX);
+        let sent = self.service.send(request).await;
+        let mut answer = sent.context("the service does not answer; check that okt serve runs at --url")?;
+        if !answer.status.is_success() {
+            bail!("{path} answered {}", answer.status);
+        }
+        while let Some(piece) = answer.chunk().await.with_context(|| format!("can't read {path}"))? {
+            out.write_all(&piece)?;
+        }
+        Ok(())
+    }
+
+    /// Below the repository; any other answer than a success is an error.
+    pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Answer> {
+        self.create(&self.path(path), body).await
+    }
+
+    fn path(&self, path: &str) -> String {
+        format!("/repositories/{}{path}", self.repository)
+    }
+
+    async fn send(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        request: impl Fn(String) -> Request,
+    ) -> anyhow::Result<Answer> {
+        self.send_with(path, query, |url| request(url).timeouts(TIMEOUTS)).await
+    }
+
+    async fn send_with(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        request: impl Fn(String) -> Request,
+    ) -> anyhow::Result<Answer> {
+        let path = format!("/api/v1{path}");
+        let mut url = self.service.url(path.split('/').skip(1));
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let first = Instant::now();
+        loop {
+            let request = request(url.to_string()).header(AUTHORIZATION, self.bearer.clone());
+            let began = Instant::now();
+            let sent = self.service.send(request).await;
+            let answer = sent.context("the service does not answer; check that okt serve runs at --url")?;
+            let (status, wait) = (answer.status, retry_after(&answer.headers));
+            let bytes = answer.bytes().await.with_context(|| format!("can't read the answer to {path}"))?;
+            let took = began.elapsed();
+            if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
+                && let wait = wait.unwrap_or(Duration::from_secs(1)).max(Duration::from_millis(100))
+                && first.elapsed() + wait < PATIENCE
+            {
+                tokio::time::sleep(wait).await;
+                continue;
+            }
+            let body = if bytes.is_empty() {
+                Value::Null
+            } else {
+                serde_json::from_slice(&bytes)
+                    .with_context(|| format!("{status} with a body that is no JSON from {path}"))?
+            };
+            return Ok(Answer { status, body, took });
+        }
+    }
+}
+
+impl Answer {
+    fn success(self, path: &str) -> anyhow::Result<Self> {
+        if self.status.is_success() {
+            return Ok(self);
+        }
+        let text = |name: &str| self.body[name].as_str().unwrap_or_default().to_owned();
+        let remedy = match self.status {
+            StatusCode::UNAUTHORIZED => "; give an API key by --key or OKT_API_KEY",
+            StatusCode::FORBIDDEN => "; use a key with the permissions of the owner of the repository",
+            StatusCode::NOT_FOUND => {
+                "; check --repository, and that the service is no older than this command"
+            }
+            _ => "",
+        };
+        bail!("/api/v1{path} answered {} {}: {}{remedy}", self.status.as_u16(), text("code"), text("detail"))
+    }
+}
+
+/// An option, or the variable of the environment that stands for it.
+pub fn given(option: Option<&str>, variable: &str) -> Option<String> {
+    let option = option.map(str::to_owned).or_else(|| std::env::var(variable).ok());
+    option.filter(|text| !text.trim().is_empty())
+}
+
+/// A form with a file and its title, and what separates its parts.
+fn form(file_name: &str, title: &str, text: &str) -> (String, Vec<u8>) {
+    let mut boundary = "okt-eval-retrieval".to_owned();
+    while text.contains(&boundary) || title.contains(&boundary) {
+        boundary.push('-');
+    }
+    let mut form = format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{file_name}\"\r\n\
+         Content-Type: text/plain; charset=utf-8\r\n\r\n{text}\r\n"
+    );
+    if !title.is_empty() {
+        let _ =
+            write!(form, "--{boundary}\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\n{title}\r\n");
+    }
+    let _ = write!(form, "--{boundary}--\r\n");
+    (boundary, form.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_cut_where_neither_text_nor_title_is() {
+        let (boundary, form) = form("set-1.txt", "On bees", "Bees.\r\n--okt-eval-retrieval\r\ndance");
+        assert_eq!(boundary, "okt-eval-retrieval-");
+        let form = String::from_utf8(form).unwrap();
+        assert_eq!(form.matches(&format!("--{boundary}")).count(), 3, "{form}");
+        assert!(form.contains("filename=\"set-1.txt\"") && form.contains("\r\n\r\nOn bees\r\n"), "{form}");
+        assert!(form.ends_with(&format!("--{boundary}--\r\n")), "{form}");
+    }
+}

@@ -1,0 +1,164 @@
+//! From one instance to another and back.
+
+use serde_json::json;
+
+use super::{app, asked, export, fill, import, opened, quiet, rows, try_import};
+use crate::bundles::download;
+
+#[tokio::test]
+async fn a_graph_has_one_hash_wherever_it_is() {
+    let (one, other) = (app(true).await, app(true).await);
+    fill(&one).await;
+    let (output, bundle) = export(&one, json!({"include_bodies": true})).await;
+    let hash = output["sha256"].as_str().unwrap().to_owned();
+    let (metadata, _) = opened(&bundle);
+    assert_eq!(metadata.sha256, hash);
+    assert!(metadata.fact_count >= 6 && metadata.concept_count >= 2, "{metadata:?}");
+    assert!(metadata.summary_count > 0 && metadata.synthesis_count > 0, "{metadata:?}");
+    assert_eq!((metadata.report_count, metadata.investigation_count), (2, 1));
+    assert!(!metadata.embedding_model.is_empty());
+    // With or without files.
+    let (without, small) = export(&one, json!({"include_images": false})).await;
+    assert_eq!(without["sha256"], hash.as_str());
+    assert!(small.len() < bundle.len());
+
+    let before = asked(&other).await;
+    let taken = import(&other, &bundle).await;
+    assert_eq!(taken["sha256"], hash.as_str());
+    assert_eq!(taken["rows"]["facts"]["added"], metadata.fact_count, "{taken:#}");
+    assert_eq!(taken["rows"]["citations_lost"], 0, "{taken:#}");
+    assert_eq!(taken["vectors"]["used"], true, "{taken:#}");
+    quiet(&other).await;
+    assert_eq!(asked(&other).await, before, "nobody is asked for anything");
+    let (again, _) = export(&other, json!({"include_bodies": true})).await;
+    if again["sha256"] != hash.as_str() {
+        let (_, there) = export(&other, json!({"include_bodies": true})).await;
+        differ(&bundle, &there);
+    }
+    assert_eq!(again["sha256"], hash.as_str());
+    let kept = |table: &str| format!("SELECT count(*) FROM okt_repository.{table}");
+    for table in ["source_images WHERE sha256 IS NOT NULL", "sources WHERE body_sha256 IS NOT NULL"] {
+        assert_eq!(other.count(&kept(table)).await, one.count(&kept(table)).await, "{table}");
+    }
+    let all = "facts WHERE embedded_in IS NOT NULL";
+    assert_eq!(other.count(&kept(all)).await, one.count(&kept(all)).await);
+    // Once more adds nothing.
+    let there = rows(&other).await;
+    let again = import(&other, &bundle).await;
+    assert_eq!(rows(&other).await, there);
+    assert_eq!(again["rows"]["facts"]["added"], 0, "{again:#}");
+    quiet(&other).await;
+    assert_eq!(asked(&other).await, before);
+}
+
+/// Says where two bundles differ.
+fn differ(one: &[u8], other: &[u8]) {
+    let ((one_says, one), (other_says, other)) = (opened(one), opened(other));
+    if one_says.source_count != other_says.source_count || one.len() != other.len() {
+        println!("{one_says:?}\n{other_says:?}\n{} and {} rows", one.len(), other.len());
+    }
+    let mut shown = 0;
+    for (one, other) in one.iter().zip(&other) {
+        let (one, other) = (format!("{one:?}"), format!("{other:?}"));
+        let ids = |text: &str| -> String {
+            let parts = text.split('"').map(|part| if part.len() == 36 { "id" } else { part });
+            parts.collect::<Vec<_>>().join("\"")
+        };
+        if ids(&one) != ids(&other) && shown < 20 {
+            shown += 1;
+            println!("- {one:.1500}\n+ {other:.1500}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_graph_without_files_and_vectors_has_the_same_hash() {
+    let (one, other) = (app(false).await, app(false).await);
+    fill(&one).await;
+    let (output, bundle) = export(&one, json!({"include_images": false})).await;
+    assert!(opened(&bundle).0.embedding_model.is_empty());
+    let before = asked(&other).await;
+    import(&other, &bundle).await;
+    quiet(&other).await;
+    assert_eq!(asked(&other).await, before);
+    let (again, there) = export(&other, json!({})).await;
+    if again["sha256"] != output["sha256"] {
+        differ(&bundle, &there);
+    }
+    assert_eq!(again["sha256"], output["sha256"]);
+    // The original is known of, and not there.
+    assert_eq!(
+        other.count("SELECT count(*) FROM okt_repository.sources WHERE body_sha256 IS NOT NULL").await,
+        0
+    );
+    assert_eq!(other.count("SELECT count(*) FROM okt_repository.sources WHERE stated_body").await, 2);
+    let facts = other.read("/facts?limit=200").await;
+    let id = facts["data"][0]["id"].as_str().unwrap();
+    let fact = other.read(&format!("/facts/{id}")).await;
+    assert!(!fact["sources"][0]["sentences"].as_array().is_none_or(Vec::is_empty), "{fact:#}");
+}
+
+#[tokio::test]
+async fn what_is_there_already_is_kept() {
+    let (one, other) = (app(false).await, app(false).await);
+    fill(&one).await;
+    let source = other.add_text("mites.txt", super::OTHER).await;
+    other.settled(&source).await;
+    quiet(&other).await;
+    let (there, before) = (rows(&other).await, asked(&other).await);
+    let (_, bundle) = export(&one, json!({"include_bodies": true})).await;
+    let said = try_import(&other, &bundle, true).await;
+    assert_eq!(said["state"], "completed", "{said:#}");
+    assert_eq!(rows(&other).await, there, "a dry run changes nothing");
+    let taken = import(&other, &bundle).await;
+    assert_eq!(said["output"]["rows"], taken["rows"], "the dry run told what would come");
+    assert_eq!(taken["rows"]["sources"], json!({"added": 1, "linked": 1}), "{taken:#}");
+    let (all, now) = (rows(&one).await, rows(&other).await);
+    for table in [
+        "sources",
+        "facts",
+        "fact_sources",
+        "concepts",
+        "fact_concepts",
+        "relation_facts",
+        "concept_relations",
+    ] {
+        assert_eq!(now[table], all[table], "{table}");
+    }
+    quiet(&other).await;
+    assert_eq!(asked(&other).await, before);
+    let counted = "SELECT count(*) FROM okt_repository.facts f
+                    WHERE f.merged_into IS NULL
+                      AND f.source_count <> (SELECT count(DISTINCT l.source_no) FROM okt_repository.fact_sources l
+                                               JOIN okt_repository.facts m ON m.no = l.fact_no
+                                              WHERE m.no = f.no OR m.merged_into = f.no)";
+    assert_eq!(other.count(counted).await, 0);
+    let seen = other.get("/").await;
+    assert_eq!(seen.json()["counts"]["sources"], 2, "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_bundle_is_fetched_in_parts_and_by_those_who_may() {
+    let app = app(false).await;
+    let asked = app.post("/export-graph", &json!({"destination": "file"})).await;
+    let job = asked.json()["job_id"].as_str().unwrap().to_owned();
+    assert_eq!(app.ended(&job).await["state"], "completed");
+    let path = format!("/export-graph/{job}/file");
+    let (status, whole) = download(&app, &path, None).await;
+    assert_eq!(status, 200);
+    let (status, part) = download(&app, &path, Some("bytes=2-9")).await;
+    assert_eq!((status, part.as_slice()), (206, &whole[2..10]));
+    assert_eq!(download(&app, &path, Some("bytes=99999999-")).await.0, 416);
+    let nobody = okt_model::JobId::mint();
+    assert_eq!(download(&app, &format!("/export-graph/{nobody}/file"), None).await.0, 404);
+    let registry = app.post("/export-graph", &json!({"destination": "registry"})).await;
+    assert_eq!((registry.status.as_u16(), registry.problem().as_str()), (503, "not_configured"));
+    let registry = app.post("/import-graph", &json!({"registry_graph_id": "x"})).await;
+    assert_eq!((registry.status.as_u16(), registry.problem().as_str()), (503, "not_configured"));
+    let both = app.post("/import-graph", &json!({})).await;
+    assert_eq!(both.status, 422, "{both:?}");
+    let unknown = app.post("/import-graph", &json!({"upload_id": nobody.to_string()})).await;
+    assert_eq!(unknown.status, 422, "{unknown:?}");
+    // The name of a repository is that of its bundle.
+    assert_eq!(opened(&whole).0.name, "Bees");
+}
