@@ -6,7 +6,7 @@ use std::time::Duration;
 use okt_ai::{Billing, Embedder, SubjectBudget, Vectors as Embedded};
 use okt_auth::permissions::{FactRead, ReportWrite};
 use okt_auth::{RepoAccess, RepoScope};
-use okt_check::{Candidates, Judge, Judging, Neighbour, Pair, Searching, Sentence};
+use okt_check::{Candidates, Cut, Judge, Judging, Neighbour, Pair, Searching, Sentence};
 use okt_model::{
     CallId, Cost, EmbeddingSpace, Error, FactId, MarkKind, Operation, Posture, Result, SentenceState,
     SpaceKind, Subject, SubjectKind,
@@ -18,7 +18,6 @@ use okt_store::source_marks;
 use tokio::time::{Instant, timeout_at};
 
 use crate::App;
-use crate::reports::Cut;
 
 /// As many sentences are checked at once.
 const MOST_CLAIMS: usize = 200;

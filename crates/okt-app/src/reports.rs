@@ -2,6 +2,7 @@
 
 use okt_auth::permissions::{ReportDelete, ReportRead, ReportUpdate as Update, ReportWrite};
 use okt_auth::{RepoAccess, RepoScope};
+use okt_check::Cut;
 use okt_model::{
     AnnotateReport, Annotation, ChangeCause, CheckReports, Error, JobId, MOST_REPORT_SENTENCES, Posture,
     Report, ReportChange, ReportCounts, ReportId, ReportSentence, ReportStatus, Result, SentenceState,
@@ -390,36 +391,13 @@ impl App {
     pub(crate) async fn cut(&self, field: &'static str, body: &str) -> Result<Cut> {
         let least = usize::try_from(self.config().providers.reports.min_sentence_runes).unwrap_or(usize::MAX);
         let body = body.to_owned();
-        let cut =
-            tokio::task::spawn_blocking(move || Cut::new(&body, least)).await.map_err(Error::internal)?;
+        let cut = tokio::task::spawn_blocking(move || Cut::new(&body, None, least))
+            .await
+            .map_err(Error::internal)?;
         if cut.sentences.len() > MOST_REPORT_SENTENCES {
             return Err(Error::invalid(field, "has more than 50,000 sentences, which is the most"));
         }
         Ok(cut)
-    }
-}
-
-/// A text and its sentences.
-pub(crate) struct Cut {
-    pub language: Option<String>,
-    pub sentences: Vec<NewSentence>,
-}
-
-impl Cut {
-    /// A sentence with fewer characters than `least` claims nothing.
-    fn new(body: &str, least: usize) -> Self {
-        let language = okt_parse::language_of(body, None);
-        let number = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
-        let sentences = okt_parse::report_sentences(body, language.as_deref()).into_iter().map(|sentence| {
-            let is_claim = sentence.is_claim && sentence.text.chars().count() >= least;
-            NewSentence {
-                start: number(sentence.start),
-                end: number(sentence.end),
-                text: sentence.text,
-                is_claim,
-            }
-        });
-        Self { sentences: sentences.collect(), language }
     }
 }
 

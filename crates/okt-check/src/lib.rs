@@ -1,9 +1,10 @@
-//! Holds sentences against the facts of a repository: which facts are near a sentence (`near`), and how each of them stands to it
-//! (`judge`).
+//! Holds sentences against the facts of a repository: the sentences of a report (`cut`), which facts are near a sentence (`near`), and how
+//! each of them stands to it (`judge`).
 //!
 //! Used by jobs and by use cases alike: it keeps nothing, and must not know HTTP, nor what a job is. Whether a fact is near a
 //! sentence depends on the two alone, so that what was checked before need not be checked again when another fact comes.
 
+mod cut;
 mod judge;
 mod near;
 mod words;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use okt_model::{Error, Result};
 use tokio::sync::Semaphore;
 
+pub use cut::Cut;
 pub use judge::{Judge, Judgements, Judging, Pair, Said};
 pub use near::{Candidates, Neighbour, Searching, Sentence, embedded, is_near};
 pub use words::{Shared, SharedWords, lexemes, share};

@@ -23,7 +23,7 @@ use okt_vectors::Vectors;
 
 use self::changes::changes;
 use crate::Tools;
-use crate::asking::{RUNS, Stopped};
+use crate::asking::Stopped;
 use crate::embed_facts::{Filled, current, embed, or_wait, still};
 
 /// Claims that are checked at once, and sentences whose words are written at once.
@@ -240,6 +240,8 @@ impl Annotating<'_> {
         if reports::hold(&mut tx, repository, self.report.id).await?.is_none() {
             return Ok(0);
         }
+        let sentences: Vec<i64> = checked.iter().map(|(claim, _)| claim.no).collect();
+        report_annotations::hold(&mut tx, repository, &sentences).await?;
         let facts: BTreeSet<i64> = annotations.iter().map(|one| one.fact).collect();
         let facts: Vec<i64> = facts.into_iter().collect();
         let gone = report_facts::list_gone(&mut tx, repository, &facts).await?;
@@ -321,20 +323,7 @@ impl Annotating<'_> {
     /// Ends the job: everything is checked, or it says why not.
     async fn end(&self, stopped: Option<Stopped>, done: u64) -> Result<Finished, JobError> {
         let repository = self.ctx.repository();
-        let failure = match stopped {
-            Some(Stopped::Wait { why, delay, budget }) => {
-                if let Some(budget) = budget {
-                    self.ctx.progress(waiting_for_budget("sentences", done, budget));
-                }
-                return Err(JobError::Waits { why, delay });
-            }
-            Some(Stopped::Retryable(error)) if error.retryable() && self.ctx.attempt() < RUNS => {
-                return Err(error.into());
-            }
-            Some(Stopped::Retryable(error)) => Some(("model_away", error.to_string())),
-            Some(Stopped::Permanent { code, message, .. }) => Some((code, message)),
-            None => None,
-        };
+        let failure = stopped.map(|stopped| stopped.or_again(self.ctx, "sentences", done)).transpose()?;
         let mut tx = self.ctx.begin().await?;
         // Whoever marks claims waits, or is waited for: either this job sees them, or he sees that it has ended.
         reports::hold(&mut tx, repository, self.report.id).await?;

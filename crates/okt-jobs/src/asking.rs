@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use okt_ai::{Asker, Billing, RepositoryBudget, SubjectBudget, Unanswered};
+use okt_ai::{Asker, Billing, RepositoryBudget, SubjectBudget, Unanswered, waiting_for_budget};
 use okt_extract::summaries::Attempt;
 use okt_extract::{Misfit, Question};
 use okt_model::{BudgetOf, ConceptId, Cost, Error, Operation, Result, Subject, SubjectKind, Waiting};
 use okt_providers::ai::Model;
-use okt_queue::JobContext;
+use okt_queue::{JobContext, JobError};
 
 use crate::Tools;
 
@@ -94,6 +94,9 @@ impl AboutConcept<'_> {
     }
 }
 
+/// Why nobody is asked again: a code, and what happened.
+pub(crate) type GivenUp = (&'static str, String);
+
 /// Why not everything was asked.
 #[derive(Debug)]
 pub(crate) enum Stopped {
@@ -112,6 +115,22 @@ impl Stopped {
         };
         if other.as_ref().is_none_or(|other| gravity(other) < gravity(&self)) {
             *other = Some(self);
+        }
+    }
+
+    /// Runs the job again if that may help; otherwise why it is given up. `stage` and `done` say how far it came.
+    pub(crate) fn or_again(self, ctx: &JobContext, stage: &str, done: u64) -> Result<GivenUp, JobError> {
+        match self {
+            Self::Wait { why, delay, budget } => {
+                if let Some(budget) = budget {
+                    ctx.progress(waiting_for_budget(stage, done, budget));
+                }
+                Err(JobError::Waits { why, delay })
+            }
+            // What can't pass would not pass in another run.
+            Self::Retryable(error) if error.retryable() && ctx.attempt() < RUNS => Err(error.into()),
+            Self::Retryable(error) => Ok(("unanswered", error.to_string())),
+            Self::Permanent { code, message, .. } => Ok((code, message)),
         }
     }
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
-use okt_ai::{Billing, Unanswered, waiting_for_budget};
+use okt_ai::{Billing, Unanswered};
 use okt_check::{Judge, Pair};
 use okt_extract::posture::PAIRS_PER_QUESTION;
 use okt_extract::{Sameness, compare};
@@ -24,7 +24,7 @@ use okt_vectors::{Near, Tenant};
 use uuid::Uuid;
 
 use crate::Tools;
-use crate::asking::{RUNS, Stopped};
+use crate::asking::Stopped;
 use crate::embed_facts::{current, or_wait};
 
 /// Facts that are compared with their neighbours at once.
@@ -59,24 +59,11 @@ pub(crate) async fn run(_: CheckContradictions, ctx: JobContext, tools: Tools) -
     if !matches!(judging.judge, Judge::Nobody) {
         (judged, found, stopped) = judging.run().await?;
     }
-    let failure = match stopped {
-        Some(Stopped::Wait { why, delay, budget }) => {
-            if let Some(budget) = budget {
-                ctx.progress(waiting_for_budget("pairs", judged, budget));
-            }
-            return Err(JobError::Waits { why, delay });
-        }
-        Some(Stopped::Retryable(error)) if error.retryable() && ctx.attempt() < RUNS => {
-            return Err(error.into());
-        }
-        Some(Stopped::Retryable(error)) => Some(error.to_string()),
-        Some(Stopped::Permanent { message, .. }) => Some(message),
-        None => None,
-    };
+    let failure = stopped.map(|stopped| stopped.or_again(&ctx, "pairs", judged)).transpose()?;
     let output = serde_json::json!({
         "facts": facts, "pairs": pairs, "judged": judged, "contradictions": found, "judged_by": judging.judge.name(),
     });
-    if let Some(failure) = failure {
+    if let Some((_, failure)) = failure {
         let tx = ctx.begin_discardable().await?;
         return tx.discard(failure, Some(output)).await;
     }

@@ -9,7 +9,6 @@ mod writing;
 
 use std::collections::BTreeMap;
 
-use okt_ai::waiting_for_budget;
 use okt_extract::Promptset;
 use okt_extract::concepts::{self, Found};
 use okt_model::{
@@ -26,7 +25,7 @@ use okt_store::{
 
 use self::reading::Reading;
 use crate::Tools;
-use crate::asking::{RUNS, Stopped};
+use crate::asking::Stopped;
 use crate::refine_concepts;
 use crate::tools::paid;
 
@@ -206,21 +205,10 @@ async fn conclude(
     work: &Work,
     mut findings: Findings,
 ) -> Result<Finished, JobError> {
-    match findings.stopped.take() {
-        Some(Stopped::Wait { why, delay, budget }) => {
-            if let Some(budget) = budget {
-                let read = u64::try_from(findings.found.len()).unwrap_or(u64::MAX);
-                ctx.progress(waiting_for_budget("concepts", read, budget));
-            }
-            return Err(JobError::Waits { why, delay });
-        }
-        // What can't pass would not pass in another run.
-        Some(Stopped::Retryable(error)) if error.retryable() && ctx.attempt() < RUNS => {
-            return Err(error.into());
-        }
-        Some(Stopped::Retryable(error)) => findings.give_up("unanswered", &error.to_string()),
-        Some(Stopped::Permanent { code, message, .. }) => findings.give_up(code, &message),
-        None => {}
+    if let Some(stopped) = findings.stopped.take() {
+        let read = u64::try_from(findings.found.len()).unwrap_or(u64::MAX);
+        let (code, message) = stopped.or_again(ctx, "concepts", read)?;
+        findings.give_up(code, &message);
     }
     let Findings { found, mut skipped, failed, failure, .. } = findings;
     writing::write(ctx, work, &found, &mut skipped).await?;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use okt_ai::{Gathered, RepositoryBudget, Unanswered, waiting_for_budget};
+use okt_ai::{Gathered, RepositoryBudget, Unanswered};
 use okt_extract::summaries::{Attempt, only_citing, only_showing, read_picked, read_synthesis};
 use okt_extract::{Misfit, Promptset, Question};
 use okt_model::{Concept, Error, Operation, Progress, RepositoryId, Result, SynthesizeConcept, Waiting};
@@ -17,7 +17,7 @@ use okt_store::concept_syntheses::{self, NewSynthesis, Synthesis};
 use okt_store::{Tx, concept_summaries, concepts, promptsets, repository_settings, summary_states};
 
 use crate::Tools;
-use crate::asking::{AboutConcept, RUNS, Stopped};
+use crate::asking::{AboutConcept, Stopped};
 
 /// How long a job waits for the summaries that it reads.
 const UNFINISHED: Duration = Duration::from_secs(2);
@@ -148,17 +148,7 @@ async fn give_up(ctx: &JobContext, unanswered: Unanswered) -> Result<Finished, J
     let mut stopped = None;
     let unusable = Stopped::keep(&mut stopped, unanswered).map(|(_, message)| message);
     let why = match stopped {
-        Some(Stopped::Wait { why, delay, budget }) => {
-            if let Some(budget) = budget {
-                ctx.progress(waiting_for_budget("synthesis", 0, budget));
-            }
-            return Err(JobError::Waits { why, delay });
-        }
-        Some(Stopped::Retryable(error)) if error.retryable() && ctx.attempt() < RUNS => {
-            return Err(error.into());
-        }
-        Some(Stopped::Retryable(error)) => error.to_string(),
-        Some(Stopped::Permanent { message, .. }) => message,
+        Some(stopped) => stopped.or_again(ctx, "synthesis", 0)?.1,
         None => unusable.unwrap_or_default(),
     };
     let tx = ctx.begin_discardable().await?;

@@ -76,6 +76,20 @@ pub async fn list_judged(
     Ok(judged)
 }
 
+/// Until the end of the transaction no source of what was said of these sentences is deleted. In a statement of its own, so that the next
+/// one sees what went with a source that we waited for.
+#[tracing::instrument(level = "debug", name = "db.report_annotations.hold", skip_all)]
+pub async fn hold(conn: &mut PgConnection, repository: RepositoryId, sentences: &[i64]) -> Result<()> {
+    let held = sqlx::query_scalar!(
+        "SELECT no FROM okt_repository.report_annotations
+          WHERE repository_id = $1 AND sentence_no = ANY ($2) ORDER BY no FOR UPDATE",
+        repository.uuid(),
+        sentences,
+    );
+    held.fetch_all(conn).await?;
+    Ok(())
+}
+
 /// A fact that counted for a sentence when that was checked the last time, and how the fact is now; `None` if it is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {

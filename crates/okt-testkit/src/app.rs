@@ -71,6 +71,11 @@ impl TestApp {
         self.worker = Some(TestWorker::start(config, vec![settle.expect("plain data")]).await);
     }
 
+    /// Runs no more jobs.
+    pub fn rest(&mut self) {
+        self.worker = None;
+    }
+
     /// What tells a process of its own about the same database, files, web and models.
     pub fn process_settings(&self) -> Vec<(&str, &str)> {
         self.process_settings.iter().map(|(name, value)| (&**name, &**value)).collect()

@@ -264,13 +264,26 @@ impl Statements {
             !text.is_titled() && (0..text.tokens.len()).any(|at| names::is_lone(text, at, other, language))
         };
         let other_name = language.english && lone(sentence, fact) && lone(fact, sentence);
-        opposite && (other_time || other_name)
+        let others = match (lone_subject(sentence, language), lone_subject(fact, language)) {
+            (Some(one), Some(other)) => one.stem != other.stem,
+            _ => false,
+        };
+        opposite && (other_time || other_name || others)
     }
 
     /// Whether both are in one language, as far as their words tell.
     pub(crate) fn are_of_one_language(sentence: &str, fact: &str) -> bool {
         std::ptr::eq(tables::language(sentence, ""), tables::language(fact, ""))
     }
+}
+
+/// `Halden` of `Halden has 24 turbines`: an English text begins with one bare word, and says of it what it is or has. As the first word it
+/// has a capital in any case, so nothing else shows that it is a name.
+fn lone_subject<'t>(text: &'t Reading, language: &Language) -> Option<&'t Token> {
+    let [first, verb, ..] = text.tokens.as_slice() else { return None };
+    let is_said = language.has(list::BE, &verb.text) || matches!(verb.text.as_str(), "has" | "have" | "had");
+    let is_bare = first.is_word() && first.capital && !language.has(list::SMALL, &first.text);
+    (language.english && is_said && is_bare).then_some(first)
 }
 
 fn float(count: usize) -> f32 {

@@ -264,6 +264,8 @@ fn what_the_words_do_not_forbid_is_left_to_the_model() {
         ("Prices rose in 2019.", "In 2020 prices fell.", "related"),
         ("Prices rose in May 2019.", "In 2019 prices fell.", "contradicts"),
         ("In 2010 Halden had 5,000 inhabitants.", "In 2020 Halden had 6,000 inhabitants.", "related"),
+        ("Halden has 24 turbines.", "Osk has 12 turbines.", "related"),
+        ("Halden has 24 turbines.", "Halden has 12 turbines.", "contradicts"),
         ("The bridge at Halden has 24 arches.", "The Halden bridge counts 31 arches.", "contradicts"),
     ] {
         assert_eq!(name(believed(sentence, fact, contradicts, None)), expected, "{sentence} | {fact}");

@@ -452,17 +452,16 @@ impl<'de> Visitor<'de> for DocumentSeed<'_, '_> {
                     state.give::<A::Error>(Row::Metadata(&metadata))?;
                     state.metadata = Some(metadata);
                 }
-                name => match Section::of_name(name) {
-                    Some(section) => {
+                name => {
+                    if let Some(section) = Section::of_name(name) {
                         state.begin::<A::Error>(section)?;
                         map.next_value_seed(SectionSeed(state, section))?;
-                    }
-                    // Of a later version of the format, or somebody's own.
-                    None => {
+                    } else {
+                        // Of a later version of the format, or somebody's own.
                         map.next_value::<IgnoredAny>()?;
                         state.meter.row.set(0);
                     }
-                },
+                }
             }
             state.section = "";
         }
@@ -622,7 +621,7 @@ impl Visitor<'_> for DataSeed<'_, '_, '_> {
 
     fn visit_str<E: serde::de::Error>(self, data: &str) -> Result<(), E> {
         let Self(state, section, name) = self;
-        let is_base64 = data.len() % 4 == 0
+        let is_base64 = data.len().is_multiple_of(4)
             && data
                 .trim_end_matches('=')
                 .bytes()

@@ -388,6 +388,10 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 /// A row on its way into a bundle.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a source is rare beside its facts, and rows live in short batches"
+)]
 #[derive(Debug)]
 pub enum OwnedRow {
     Source(SourceRow),

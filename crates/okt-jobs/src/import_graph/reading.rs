@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use okt_check::Cut;
 use okt_interchange::bundle::{Limits, OwnedRow, Read, Refused, ReportRow, Row, SourceRow, read};
 use okt_model::{Error, Progress, Result, SourcePage};
-use okt_parse::{SEGMENTER, language_of, report_sentences, segmenter_hash, sentences};
+use okt_parse::{SEGMENTER, language_of, segmenter_hash, sentences};
 use okt_queue::JobContext;
 use okt_store::bundles::SourceNames;
 use okt_store::report_sentences::NewSentence;
@@ -201,15 +202,8 @@ fn with_sentences(row: &SourceRow) -> SourceRow {
 
 fn report(row: &ReportRow, least: usize) -> Staged {
     let language = Some(row.language.clone()).filter(|language| !language.is_empty());
-    let language = language.or_else(|| language_of(&row.body_md, None));
+    let Cut { language, sentences } = Cut::new(&row.body_md, language, least);
     let number = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
-    let cut = report_sentences(&row.body_md, language.as_deref()).into_iter().map(|sentence| NewSentence {
-        start: number(sentence.start),
-        end: number(sentence.end),
-        is_claim: sentence.is_claim && sentence.text.chars().count() >= least,
-        text: sentence.text,
-    });
-    let sentences: Vec<NewSentence> = cut.collect();
     let lexemes = |text: &str| okt_check::lexemes(text, language.as_deref()).into_iter().collect();
     let mut words = vec![(-1, lexemes(&row.title))];
     words.extend(

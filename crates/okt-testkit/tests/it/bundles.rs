@@ -3,6 +3,7 @@
 mod command;
 mod crashes;
 mod hostile;
+mod kills;
 mod python;
 mod round_trip;
 
@@ -14,7 +15,7 @@ use okt_interchange::bundle::{Limits, Metadata, OwnedRow, Row, read};
 use okt_model::RefreshConceptRelations;
 use okt_store::blobs::Blobs;
 use okt_store::outbox::When;
-use okt_testkit::app::{MODEL, TestApp};
+use okt_testkit::app::{MODEL, TestApp, TestAppBuilder};
 use okt_testkit::jobs;
 use okt_testkit::llm::Behaviour;
 use okt_testkit::multipart::form;
@@ -34,6 +35,12 @@ const OTHER: &str = "Varroa mites killed 40 percent of all honey bee colonies in
 
 /// With concepts by rule, summaries and definitions by a model that counts, and perhaps vectors.
 async fn app(vectors: bool) -> TestApp {
+    let mut app = builder(vectors).start().await;
+    app.work().await;
+    app
+}
+
+fn builder<'a>(vectors: bool) -> TestAppBuilder<'a> {
     let catalogue = "input_cost_per_1m = 1.0\noutput_cost_per_1m = 2.0";
     let builder = TestApp::builder().models(Behaviour::default(), catalogue).settings(&[
         ("SVC__PROVIDERS__DECOMPOSITION__FACT_EXTRACTION__MODEL", "builtin-extractive-1"),
@@ -43,10 +50,7 @@ async fn app(vectors: bool) -> TestApp {
         ("SVC__PROVIDERS__SYNTHESIS__MODEL", MODEL),
         ("SVC__CONCEPTS__MIN_CONCEPT_FACT_COUNT", "2"),
     ]);
-    let builder = if vectors { builder.vectors() } else { builder };
-    let mut app = builder.start().await;
-    app.work().await;
-    app
+    if vectors { builder.vectors() } else { builder }
 }
 
 /// Two sources, what was made of them, an image, an investigation, and a report with a part.

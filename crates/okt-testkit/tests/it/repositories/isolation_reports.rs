@@ -80,7 +80,7 @@ fn sentence(no: i64) -> ReportSentence {
 }
 
 /// Writes what is one's own and finds nothing.
-pub(crate) const WRITES: [&str; 27] = [
+pub(crate) const WRITES: [&str; 28] = [
     // Their fact rests on a retracted source.
     "report_annotations::find_standing",
     "reports::insert",
@@ -99,6 +99,7 @@ pub(crate) const WRITES: [&str; 27] = [
     "report_sentences::unindex",
     "report_sentences::settle",
     "report_sentences::set_state",
+    "report_annotations::hold",
     "report_annotations::replace",
     "report_annotations::judge",
     // No person has said anything.
@@ -304,6 +305,12 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(!report_annotations::list_counted(conn, repository, &[theirs.report.sentence])
                 .await?
                 .is_empty())
+        })
+    }),
+    ("report_annotations::hold", |conn, repository, theirs| {
+        Box::pin(async move {
+            report_annotations::hold(conn, repository, &[theirs.sentence_no]).await?;
+            Ok(false)
         })
     }),
     ("report_annotations::replace", |conn, repository, theirs| {
