@@ -9,7 +9,7 @@ use okt_model::{
 };
 use okt_store::outbox::{self, When};
 use okt_store::report_changes::{self, Judgement, NewChange};
-use okt_store::report_sentences::{self, NewSentence};
+use okt_store::report_sentences;
 use okt_store::reports::{self, NewReport, ReportUpdate};
 use okt_store::{Connection, Tx, counters, report_annotations, report_facts, report_words};
 

@@ -92,7 +92,7 @@ impl StaticFile {
         let taken = self.encoded.iter().find(|(encoding, _)| takes(request.headers(), encoding));
         let bytes = match taken {
             Some((encoding, bytes)) => {
-                headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(*encoding));
+                headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
                 bytes
             }
             None => &self.bytes,

@@ -69,13 +69,16 @@ pub async fn is_any(conn: &mut PgConnection, repository: RepositoryId) -> Result
     Ok(any.fetch_one(conn).await?)
 }
 
+/// Facts by their numbers, and the entries that spoke of them.
+pub type Unchecked = (Vec<(i64, FactId)>, Vec<i64>);
+
 /// Those of the facts of the oldest entries that stand by themselves and speak of a concept, each once; and the entries.
 #[tracing::instrument(level = "debug", name = "db.fact_judgements.list_unchecked", skip_all)]
 pub async fn list_unchecked(
     conn: &mut PgConnection,
     repository: RepositoryId,
     limit: i64,
-) -> Result<(Vec<(i64, FactId)>, Vec<i64>)> {
+) -> Result<Unchecked> {
     let rows = sqlx::query!(
         r#"SELECT u.no AS "entry!", f.no AS "no?", f.id AS "id?"
              FROM (SELECT no, fact_no FROM okt_repository.unchecked_facts WHERE repository_id = $1 ORDER BY no LIMIT $2) AS u
@@ -202,13 +205,13 @@ pub async fn settle(
     judged: &[JudgedPair],
 ) -> Result<HashSet<(i64, i64)>> {
     let (mut facts, mut others, mut postures) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut confidences, mut judges) = (Vec::new(), Vec::new());
+    let (mut confidences, mut by) = (Vec::new(), Vec::new());
     for one in judged {
         facts.push(one.facts.0);
         others.push(one.facts.1);
         postures.push(one.posture.map(|posture| posture.as_str().to_owned()));
         confidences.push(one.confidence);
-        judges.push(one.judged_by.clone());
+        by.push(one.judged_by.clone());
     }
     let kept = sqlx::query!(
         "UPDATE okt_repository.fact_judgements j
@@ -222,7 +225,7 @@ pub async fn settle(
         &others,
         &postures as &[Option<String>],
         &confidences,
-        &judges,
+        &by,
     );
     Ok(kept.fetch_all(conn).await?.into_iter().map(|row| (row.fact_no, row.other_no)).collect())
 }

@@ -252,7 +252,7 @@ fn the_hash_is_that_of_the_graph() {
         |document| document["sources"][0]["parsed_title"] = json!("On terns"),
         |document| document["report_annotations"][0]["score"] = json!(0.88),
         |document| {
-            document["concept_summaries"][0]["content"] = json!(format!("[They nest.](<fact:{OTHER}>)"))
+            document["concept_summaries"][0]["content"] = json!(format!("[They nest.](<fact:{OTHER}>)"));
         },
         |document| document["reports"][1]["parent_idx"] = json!(-1),
     ];
@@ -313,7 +313,7 @@ fn what_is_wrong_is_refused_with_its_place() {
         ("sources[0]", "SHA-256", |d| d["sources"][0]["sha256"] = json!("xyz")),
         ("source_images[0]", "neither", |d| d["source_images"][0]["kind"] = json!("../etc")),
         ("source_images[0]", "not in images", |d| {
-            d["source_images"][0]["image_ref"] = json!("../../etc/passwd")
+            d["source_images"][0]["image_ref"] = json!("../../etc/passwd");
         }),
         ("source_bodies[0]", "not in bodies", |d| d["source_bodies"][0]["body_ref"] = json!("nope")),
         ("images[0]", "base64", |d| d["images"]["a"]["data"] = json!("<<<<")),
@@ -330,10 +330,10 @@ fn what_is_wrong_is_refused_with_its_place() {
         ("fact_references[0]", "below 0", |d| d["fact_references"][0]["sentence_index"] = json!(-4)),
         ("concepts[0]", "canonical_name", |d| d["concepts"][0]["canonical_name"] = json!("x".repeat(501))),
         ("concept_summaries[0]", "covered_fact_idxs", |d| {
-            d["concept_summaries"][0]["covered_fact_idxs"] = json!([4])
+            d["concept_summaries"][0]["covered_fact_idxs"] = json!([4]);
         }),
         ("concept_syntheses[0]", "embedded_image", |d| {
-            d["concept_syntheses"][0]["embedded_image_idxs"] = json!([4])
+            d["concept_syntheses"][0]["embedded_image_idxs"] = json!([4]);
         }),
         ("reports", "own ancestor", |d| d["reports"][0]["parent_idx"] = json!(1)),
         ("reports", "no such row", |d| d["reports"][0]["parent_idx"] = json!(6)),

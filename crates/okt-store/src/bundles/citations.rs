@@ -26,8 +26,8 @@ pub(super) async fn rewrite(
         );
         let page: Vec<(i32, String)> =
             sqlx::query_as(AssertSqlSafe(page)).bind(after).bind(PAGE).fetch_all(&mut *conn).await?;
-        let Some((last, _)) = page.last() else { return Ok(lost) };
-        after = *last;
+        let Some((end, _)) = page.last() else { return Ok(lost) };
+        after = *end;
         let mut wanted = HashSet::new();
         for (_, text) in &page {
             rewrite_facts(text, |id| {

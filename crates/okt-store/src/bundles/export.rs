@@ -361,7 +361,7 @@ fn content_of(row: &mut OwnedRow) -> (&mut String, &[String]) {
     }
 }
 
-const SOURCES: &str = r#"
+const SOURCES: &str = "
     SELECT x.idx, CASE WHEN s.locator_hash IS NULL THEN '' ELSE s.url END AS url, coalesce(s.doi, '') AS doi,
            coalesce(s.kind, '') AS kind,
            CASE s.status WHEN 'processed' THEN 'processed' WHEN 'fetched' THEN 'fetched' WHEN 'processing' THEN 'fetched'
@@ -377,7 +377,7 @@ const SOURCES: &str = r#"
       FROM x_sources x
       JOIN okt_repository.sources s ON s.repository_id = $1 AND s.no = x.no
       LEFT JOIN okt_repository.source_texts t ON t.repository_id = $1 AND t.source_id = x.id
-     ORDER BY x.idx"#;
+     ORDER BY x.idx";
 
 #[derive(FromRow)]
 struct SourceRecord {

@@ -407,7 +407,7 @@ impl<'c> Intake<'c> {
             let names: Vec<(&str, &str)> =
                 missing.iter().map(|(_, name, context)| (name.as_str(), context.as_str())).collect();
             let found = concepts::find(self.conn, self.repository, &names).await?;
-            let (idxs, ids): (Vec<i32>, Vec<Uuid>) = missing
+            let (places, ids): (Vec<i32>, Vec<Uuid>) = missing
                 .iter()
                 .zip(found)
                 .filter_map(|((idx, ..), found)| Some((*idx, found.map(ConceptId::uuid)?)))
@@ -417,7 +417,7 @@ impl<'c> Intake<'c> {
                  SELECT n.idx, c.no FROM unnest($2::integer[], $3::uuid[]) AS n (idx, id)
                    JOIN okt_repository.concepts c ON c.repository_id = $1 AND c.id = n.id",
             );
-            insert.bind(self.repository.uuid()).bind(&idxs).bind(&ids).execute(&mut *self.conn).await?;
+            insert.bind(self.repository.uuid()).bind(&places).bind(&ids).execute(&mut *self.conn).await?;
         }
     }
 
