@@ -34,12 +34,11 @@ impl App {
         request: GraphExportRequest,
     ) -> Result<JobId> {
         let repository = scope.repository();
-        let name = match request.name.as_deref() {
-            Some(name) => checked_name("name", name, 1, 300)?,
-            None => {
-                let mut conn = self.databases().acquire_system().await?;
-                repositories::find(&mut conn, repository).await?.ok_or(Error::NotFound("repository"))?.name
-            }
+        let name = if let Some(name) = request.name.as_deref() {
+            checked_name("name", name, 1, 300)?
+        } else {
+            let mut conn = self.databases().acquire_system().await?;
+            repositories::find(&mut conn, repository).await?.ok_or(Error::NotFound("repository"))?.name
         };
         let description = request.description.unwrap_or_default();
         if description.chars().count() > 10_000 || description.contains('\0') {

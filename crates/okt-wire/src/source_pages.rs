@@ -48,7 +48,7 @@ impl From<PlacedSentence> for PlacedSentenceView {
             index: sentence.index,
             text: sentence.text,
             boxes: sentence.boxes,
-            fact_ids: sentence.facts.into_iter().map(|fact| fact.uuid()).collect(),
+            fact_ids: sentence.facts.into_iter().map(okt_model::FactId::uuid).collect(),
         }
     }
 }

@@ -84,12 +84,10 @@ mod tests {
         let stable = Some(FactStatus::Stable);
         let supports = counted(7, Posture::Supports, stable);
         let was = Some(SentenceState::Unsupported);
-        assert_eq!(cause(None, &[], &[supports.clone()]), (ChangeCause::Checked, Some(7)));
-        assert_eq!(cause(was, &[], &[supports.clone()]), (ChangeCause::FactAdded, Some(7)));
-        assert_eq!(
-            cause(was, &[supports.clone()], &[supports.clone()]),
-            (ChangeCause::SourceMarked, Some(7))
-        );
+        let one = std::slice::from_ref(&supports);
+        assert_eq!(cause(None, &[], one), (ChangeCause::Checked, Some(7)));
+        assert_eq!(cause(was, &[], one), (ChangeCause::FactAdded, Some(7)));
+        assert_eq!(cause(was, one, one), (ChangeCause::SourceMarked, Some(7)));
         let merged = counted(7, Posture::Supports, Some(FactStatus::Duplicate));
         let other = counted(3, Posture::Supports, stable);
         assert_eq!(cause(was, &[merged], &[other]), (ChangeCause::FactMerged, Some(7)));

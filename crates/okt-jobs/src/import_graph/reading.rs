@@ -193,7 +193,7 @@ fn with_sentences(row: &SourceRow) -> SourceRow {
         let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
         let cut = sentences(&row.parsed_text, language.as_deref());
         row.sentence_offsets = cut.into_iter().map(|(start, end)| (number(start), number(end))).collect();
-        row.segmenter = SEGMENTER.to_owned();
+        SEGMENTER.clone_into(&mut row.segmenter);
         row.segmenter_hash = segmenter_hash();
         row.sentence_boxes = None;
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use http::Method;
 use okt_interchange::bundle::{Limits, Metadata, OwnedRow, Row, read};
-use okt_model::RefreshConceptRelations;
+use okt_model::{ImageId, RefreshConceptRelations};
 use okt_store::blobs::Blobs;
 use okt_store::outbox::When;
 use okt_testkit::app::{MODEL, TestApp, TestAppBuilder};
@@ -86,7 +86,7 @@ async fn image(app: &TestApp, source: &str) {
     let mut incoming = blobs.begin(app.repository, source.into());
     incoming.write(b"\x89PNG and so on, 27 bytes".to_vec().into()).await.unwrap();
     let blob = incoming.finish().await.unwrap();
-    let (id, hash, size, repository) = (Uuid::now_v7(), blob.hash, blob.size, app.repository);
+    let (id, hash, size, repository) = (ImageId::mint(), blob.hash, blob.size, app.repository);
     app.sql(&format!(
         "INSERT INTO okt_repository.source_images
                 (repository_id, source_id, id, kind, position, url, width, height, alt_text, content_type, sha256, size)

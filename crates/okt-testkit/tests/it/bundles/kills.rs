@@ -156,7 +156,7 @@ async fn an_import_that_is_cancelled_leaves_nothing() {
     tx.execute("LOCK TABLE okt_repository.reports IN SHARE MODE").await.unwrap();
     app.work().await;
     eventually(Duration::from_mins(1), "it waits", async || match app.count(WAITS).await {
-        0 => Err(()),
+        0 => Err("nobody waits"),
         _ => Ok(()),
     })
     .await;

@@ -52,6 +52,7 @@ async fn a_graph_has_one_hash_wherever_it_is() {
 }
 
 /// Says where two bundles differ.
+#[expect(clippy::print_stdout, reason = "it says why a test fails")]
 fn differ(one: &[u8], other: &[u8]) {
     let ((one_says, one), (other_says, other)) = (opened(one), opened(other));
     if one_says.source_count != other_says.source_count || one.len() != other.len() {

@@ -56,7 +56,7 @@ const fn change(sentence: i64) -> NewChange {
 }
 
 fn as_it_is(report: &Report) -> okt_model::Report {
-    let now = chrono::Utc::now();
+    let now = chrono::DateTime::UNIX_EPOCH;
     okt_model::Report {
         id: report.id,
         no: report.no,
@@ -309,7 +309,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("report_annotations::hold", |conn, repository, theirs| {
         Box::pin(async move {
-            report_annotations::hold(conn, repository, &[theirs.sentence_no]).await?;
+            report_annotations::hold(conn, repository, &[theirs.report.sentence]).await?;
             Ok(false)
         })
     }),
@@ -389,7 +389,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("report_annotations::count", |conn, repository, theirs| {
         Box::pin(async move {
-            let report = as_it_is(&theirs.report);
+            let report = as_it_is(theirs.report);
             Ok(report_annotations::count(conn, repository, &report).await?.waiting > 0)
         })
     }),
