@@ -146,9 +146,11 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
 
 fn import(args: &ImportArgs) -> anyhow::Result<()> {
     let client = asked(&args.service)?;
-    let bundle = std::fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
+    // Before anything is sent.
+    drop(File::open(&args.file).with_context(|| format!("can't read {}", args.file.display()))?);
     runtime()?.block_on(async {
-        let sent = client.upload_bundle(bundle).await?;
+        let file = args.file.clone();
+        let sent = client.upload_bundle(move || File::open(&file)).await?;
         let body = json!({ "upload_id": sent.body["upload_id"], "dry_run": args.dry_run });
         let job = job_of(&client.post("/import-graph", &body).await?.body)?;
         say(&ended(&client, &job).await?)

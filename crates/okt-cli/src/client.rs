@@ -4,12 +4,15 @@
 //! one it was given.
 
 use std::fmt::Write as _;
+use std::io::{self, Read};
+use std::iter;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use futures_util::stream;
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, StatusCode};
-use okt_providers::{GuardedClient, Request, Service, Timeouts, retry_after};
+use okt_providers::{GuardedClient, Pieces, Request, Service, Timeouts, retry_after};
 use serde_json::Value;
 use url::Url;
 
@@ -18,6 +21,9 @@ const PATIENCE: Duration = Duration::from_mins(10);
 /// A handler has 15 s; the rest is for a machine that is busy.
 const TIMEOUTS: Timeouts =
     Timeouts { connect: Duration::from_secs(5), idle: Duration::from_mins(1), total: Duration::from_mins(2) };
+
+/// What is read of a file at once.
+const PIECE: usize = 128 * 1024;
 
 /// For files that may have gigabytes.
 const LONG: Timeouts = Timeouts {
@@ -78,19 +84,19 @@ impl Client {
             .with_context(|| format!("can't upload {file_name}"))
     }
 
-    pub async fn upload_bundle(&self, bundle: Vec<u8>) -> anyhow::Result<Answer> {
+    /// Sends a bundle as it is read: it may be larger than memory.
+    pub async fn upload_bundle<R: Read + Send + 'static>(
+        &self,
+        open: impl Fn() -> io::Result<R> + Clone + Send + Sync + 'static,
+    ) -> anyhow::Result<Answer> {
         // Longer than anything that a compressed file repeats by chance.
         let boundary = "okt-bundle-7b1f4f0e5d0a4c61a3c2f60b8d1e9427";
-        let head = format!(
-            "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"bundle.okt.json.gz\"\r\n\
-             Content-Type: application/gzip\r\n\r\n"
-        );
-        let form: bytes::Bytes =
-            [head.as_bytes(), &bundle, format!("\r\n--{boundary}--\r\n").as_bytes()].concat().into();
-        drop(bundle);
         let kind = HeaderValue::from_str(&format!("multipart/form-data; boundary={boundary}"))?;
         let path = self.path("/graph-uploads");
-        let request = |url| Request::post_as(url, kind.clone(), form.clone()).timeouts(LONG);
+        let request = |url| {
+            let open = open.clone();
+            Request::post_pieces(url, kind.clone(), move || form_of(open(), boundary)).timeouts(LONG)
+        };
         self.send_with(&path, &[], request).await?.success(&path)
     }
 
@@ -165,6 +171,32 @@ impl Client {
             return Ok(Answer { status, body, took });
         }
     }
+}
+
+/// A form with one file in it, read as it is sent.
+fn form_of(file: io::Result<impl Read + Send + 'static>, boundary: &str) -> Pieces {
+    let head = format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"bundle.okt.json.gz\"\r\n\
+         Content-Type: application/gzip\r\n\r\n"
+    );
+    let tail = format!("\r\n--{boundary}--\r\n");
+    let mut file = match file {
+        Ok(file) => file,
+        Err(error) => return Box::pin(stream::iter([Err(error)])),
+    };
+    let pieces = iter::from_fn(move || {
+        let mut piece = vec![0; PIECE];
+        match file.read(&mut piece) {
+            Ok(0) => None,
+            Ok(read) => {
+                piece.truncate(read);
+                Some(Ok(piece.into()))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    });
+    let pieces = iter::once(Ok(head.into())).chain(pieces).chain(iter::once(Ok(tail.into())));
+    Box::pin(stream::iter(pieces))
 }
 
 impl Answer {

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::Stream;
 use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -65,12 +66,31 @@ pub struct Request {
     url: String,
     headers: HeaderMap,
     /// JSON unless a header says otherwise. A request that has one is a POST; any other is a GET.
-    body: Option<Bytes>,
+    body: Option<Body>,
     profile: Option<Profile>,
     https_only: bool,
     follow: bool,
     max_bytes: u64,
     timeouts: Timeouts,
+}
+
+/// The pieces of a body, one after the other.
+pub type Pieces = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
+
+#[derive(Clone)]
+enum Body {
+    Whole(Bytes),
+    /// One that is not held in memory, read anew each time that it is sent.
+    Pieces(Arc<dyn Fn() -> Pieces + Send + Sync>),
+}
+
+impl From<Body> for reqwest::Body {
+    fn from(body: Body) -> Self {
+        match body {
+            Body::Whole(bytes) => bytes.into(),
+            Body::Pieces(read) => Self::wrap_stream(read()),
+        }
+    }
 }
 
 /// How long a request may take.
@@ -111,12 +131,21 @@ impl Request {
 
     /// Sends JSON that is written already, since it may be sent more than once.
     pub(crate) fn post(url: impl Into<String>, json: Bytes) -> Self {
-        Self { body: Some(json), ..Self::get(url) }
+        Self { body: Some(Body::Whole(json)), ..Self::get(url) }
     }
 
     /// Sends a body of another type along, such as a form with a file.
     pub fn post_as(url: impl Into<String>, content_type: HeaderValue, body: impl Into<Bytes>) -> Self {
-        Self { body: Some(body.into()), ..Self::get(url) }.header(CONTENT_TYPE, content_type)
+        Self { body: Some(Body::Whole(body.into())), ..Self::get(url) }.header(CONTENT_TYPE, content_type)
+    }
+
+    /// Sends a body along that may be larger than memory.
+    pub fn post_pieces(
+        url: impl Into<String>,
+        content_type: HeaderValue,
+        read: impl Fn() -> Pieces + Send + Sync + 'static,
+    ) -> Self {
+        Self { body: Some(Body::Pieces(Arc::new(read))), ..Self::get(url) }.header(CONTENT_TYPE, content_type)
     }
 
     /// Sent to the origin of the address; a redirect to another origin leaves it behind.
@@ -283,7 +312,7 @@ impl GuardedClient {
         url: &Url,
         checked: Vec<SocketAddr>,
         headers: HeaderMap,
-        body: Option<Bytes>,
+        body: Option<Body>,
         connect: Duration,
     ) -> reqwest::Result<reqwest::Response> {
         let client =
@@ -322,7 +351,7 @@ async fn ask(
     client: &reqwest::Client,
     url: &Url,
     headers: HeaderMap,
-    body: Option<Bytes>,
+    body: Option<Body>,
 ) -> reqwest::Result<reqwest::Response> {
     let method = if body.is_some() { Method::POST } else { Method::GET };
     let request = client.request(method, url.clone()).headers(headers);

@@ -14,5 +14,7 @@ mod retry_after;
 pub mod search;
 mod text;
 
-pub use guarded::{FetchError, GuardedClient, Profile, Request, Response, Rule, Service, Timeouts, Wait};
+pub use guarded::{
+    FetchError, GuardedClient, Pieces, Profile, Request, Response, Rule, Service, Timeouts, Wait,
+};
 pub use retry_after::retry_after;
