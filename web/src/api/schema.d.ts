@@ -4180,7 +4180,10 @@ export interface components {
             /** @description The center first, then its neighbours. */
             nodes: components["schemas"]["GraphNode"][];
         };
-        /** @enum {string} */
+        /**
+         * @description Where a bundle goes.
+         * @enum {string}
+         */
         GraphDestination: "registry" | "file";
         /** @description A relation of two concepts. */
         GraphEdge: {
@@ -4319,7 +4322,10 @@ export interface components {
         GraphUploaded: {
             /** Format: int64 */
             bytes: number;
-            /** @description Of the file, not of the graph. */
+            /**
+             * @description Of the file, not of the graph.
+             * @example 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+             */
             sha256: string;
             /** Format: uuid */
             upload_id: string;
@@ -18152,6 +18158,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "bytes": 0,
+                     *       "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "upload_id": "019ca8bb-b5c0-7bc2-b5e4-a5761c047374"
+                     *     }
+                     */
                     "application/json": components["schemas"]["GraphUploaded"];
                 };
             };
