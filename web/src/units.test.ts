@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { highlightSpans } from "./parts/highlight";
 import { addressesOf } from "./pages/addresses";
+import { folded, matches, question } from "./pages/find-matches";
+import { likeness } from "./pages/job-words";
 import { paragraphs } from "./pages/paragraphs";
 import { bare, blocksOf } from "./pages/report-blocks";
 
@@ -54,4 +56,24 @@ test("what is like the question is marked by code points", () => {
     { text: "bees", marked: true },
   ]);
   expect(highlightSpans("ab", [])).toEqual([{ text: "ab", marked: false }]);
+});
+
+test("words are found without case, accents, ligatures and hyphens at the ends of lines", () => {
+  const text = "The Café  was\nfirst of\ufb01ce. A co-\noperation, well-\nKnown “quoted” 🐝 bee";
+  const found = (asked: string) => matches(folded(text), question(asked)).map(([from, to]) => text.slice(from, to));
+  expect(found("cafe was")).toEqual(["Café  was"]);
+  expect(found("OFFICE")).toEqual(["of\ufb01ce"]);
+  expect(found("cooperation")).toEqual(["co-\noperation"]);
+  expect(found("well- known")).toEqual(["well-\nKnown"]);
+  expect(found('"quoted"')).toEqual(["“quoted”"]);
+  expect(found("🐝 bee")).toEqual(["🐝 bee"]);
+  expect(found("e").length).toBe(8);
+  expect(found("  ")).toEqual([]);
+});
+
+test("failures of one cause are alike", () => {
+  const [one, other] = ["HTTP 503 from https://example.org/a?b=1 after 30 s", "HTTP 503 from https://example.com/c after 31 s"].map(likeness);
+  expect(one).toBe("HTTP 0 from … after 0 s");
+  expect(other).toBe(one);
+  expect(likeness("0195509d-4a40-7c2a-8f3a-3c1d2b4e5f60 is gone")).toBe("… is gone");
 });

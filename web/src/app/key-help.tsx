@@ -16,7 +16,10 @@ export default function KeyHelp({ onClose }: { onClose: () => void }) {
         ["g i", t("Investigations")],
         ["g r", t("Reports")],
         ["g g", t("Graph")],
+        ["g h", t("History")],
         ["g j", t("Jobs")],
+        ["g m", t("Members")],
+        ["g e", t("Settings")],
       ],
     ],
     [
@@ -31,6 +34,7 @@ export default function KeyHelp({ onClose }: { onClose: () => void }) {
       t("In the reader"),
       [
         ["n  p", t("Next, previous sentence of the fact")],
+        ["f", t("Find in the document")],
         ["c", t("Copy the quote with its source")],
         ["[  ]", t("Document, facts")],
         ["←  →", t("Previous, next page")],

@@ -6,15 +6,16 @@ import { type KeyboardEvent, useDeferredValue, useId, useState } from "react";
 import { api, ok, R } from "../api/client";
 import { Dialog } from "../parts/overlay";
 import { t } from "../words";
-import { useRepo, useRepositories } from "./queries";
+import { type Right, useCanHere, useRepo, useRepositories } from "./queries";
 import { setTheme } from "./theme";
 import "./palette.css";
 
 type Entry = { id: string; text: string; kind: string; act: () => void };
 
-export default function Palette({ onClose, can }: { onClose: () => void; can: (right: "source:write" | "investigation:write" | "report:write") => boolean }) {
+export default function Palette({ onClose, can }: { onClose: () => void; can: (right: Right) => boolean }) {
   const slug = useRepo();
   const navigate = useNavigate();
+  const here = useCanHere();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const id = useId();
@@ -27,6 +28,13 @@ export default function Palette({ onClose, can }: { onClose: () => void; can: (r
     queryFn: ({ signal }) => ok(api.GET(`${R}/search`, { params: { path: { repoID: slug }, query: { q: asked, prefix: true, mode: "lexical", limit: 8 } }, signal })),
   });
   const params = { slug };
+  const keeping = [
+    ["/r/$slug/cost", t("Cost"), "ai_usage:read"],
+    ["/r/$slug/exchange", t("Import and export"), "graph:export"],
+    ["/r/$slug/members", t("Members"), "member:read"],
+    ["/r/$slug/settings", t("Settings"), "repository:manage"],
+    ["/r/$slug/audit", t("Audit"), "audit:read"],
+  ] as const;
   const places: Entry[] = [
     { id: "sources", text: t("Sources"), kind: t("Go to"), act: () => navigate({ to: "/r/$slug/sources", params }) },
     { id: "search", text: t("Search"), kind: t("Go to"), act: () => navigate({ to: "/r/$slug/search", params }) },
@@ -38,7 +46,10 @@ export default function Palette({ onClose, can }: { onClose: () => void; can: (r
     { id: "graph", text: t("Graph"), kind: t("Go to"), act: () => navigate({ to: "/r/$slug/graph", params }) },
     { id: "history", text: t("History"), kind: t("Go to"), act: () => navigate({ to: "/r/$slug/history", params }) },
     { id: "jobs", text: t("Jobs"), kind: t("Go to"), act: () => navigate({ to: "/r/$slug/jobs", params }) },
+    ...keeping.filter(([, , right]) => can(right)).map(([to, name]) => ({ id: to, text: name, kind: t("Go to"), act: () => void navigate({ to, params }) })),
     { id: "account", text: t("Account and sessions"), kind: t("Go to"), act: () => navigate({ to: "/account" }) },
+    { id: "keys", text: t("Keys and programs"), kind: t("Go to"), act: () => navigate({ to: "/account/keys" }) },
+    ...(here("user:read") ? [{ id: "admin", text: t("Installation"), kind: t("Go to"), act: () => navigate({ to: "/admin" }) }] : []),
     ...(can("source:write") ? [{ id: "add", text: t("Add sources"), kind: t("Do"), act: () => navigate({ to: "/r/$slug/sources", params, search: { add: "1" } }) }] : []),
     { id: "light", text: t("Light"), kind: t("Do"), act: () => setTheme("light") },
     { id: "dark", text: t("Dark"), kind: t("Do"), act: () => setTheme("dark") },

@@ -48,7 +48,7 @@ export function useRepositories() {
   });
 }
 
-type Right = `${Schemas["PermissionObject"]}:${Schemas["PermissionAction"]}`;
+export type Right = `${Schemas["PermissionObject"]}:${Schemas["PermissionAction"]}`;
 
 /** Whether the reader may do something in this repository. Nothing is offered before that is known. */
 export function useCan(): (right: Right) => boolean {
@@ -60,6 +60,13 @@ export function useCan(): (right: Right) => boolean {
     queryFn: ({ signal }) => ok(api.GET(`${R}/permissions`, { params: { path: { repoID } }, signal })),
   });
   const rights = useMemo(() => new Set((data?.permissions ?? []).map((one) => `${one.object}:${one.action}`)), [data]);
+  return (right) => rights.has(right);
+}
+
+/** Whether the reader may do something in the whole installation. */
+export function useCanHere(): (right: Right) => boolean {
+  const { data } = useQuery({ queryKey: ["my-permissions"], staleTime: 60_000, queryFn: ({ signal }) => ok(api.GET("/api/v1/permissions", { signal })) });
+  const rights = useMemo(() => new Set(data?.domains.find((one) => one.domain === "system")?.permissions.map((one) => `${one.object}:${one.action}`)), [data]);
   return (right) => rights.has(right);
 }
 

@@ -15,6 +15,26 @@ const root = createRootRoute({ component: RootShell, notFoundComponent: NotFound
 
 const home = createRoute({ getParentRoute: () => root, path: "/", component: lazyRouteComponent(() => import("../pages/repositories")) });
 const account = createRoute({ getParentRoute: () => root, path: "/account", component: lazyRouteComponent(() => import("../pages/account")) });
+const keys = createRoute({ getParentRoute: () => root, path: "/account/keys", component: lazyRouteComponent(() => import("../pages/keys")) });
+const programs = createRoute({ getParentRoute: () => root, path: "/account/programs", component: lazyRouteComponent(() => import("../pages/programs")) });
+
+type Spent = { by?: string; days?: string };
+const spent = (search: Record<string, unknown>): Spent => ({ by: text(search.by), days: text(search.days) });
+type Recorded = { from?: string; to?: string; action?: string; actor?: string; object?: string };
+const recorded = (search: Record<string, unknown>): Recorded => ({ from: text(search.from), to: text(search.to), action: text(search.action), actor: text(search.actor), object: text(search.object) });
+
+const health = createRoute({ getParentRoute: () => root, path: "/admin", component: lazyRouteComponent(() => import("../pages/admin-health")) });
+const users = createRoute({ getParentRoute: () => root, path: "/admin/users", component: lazyRouteComponent(() => import("../pages/admin-users")) });
+const allJobs = createRoute({
+  getParentRoute: () => root,
+  path: "/admin/jobs",
+  validateSearch: (search: Record<string, unknown>): { state?: string; kind?: string } => ({ state: text(search.state), kind: text(search.kind) }),
+  component: lazyRouteComponent(() => import("../pages/admin-jobs")),
+});
+const allCost = createRoute({ getParentRoute: () => root, path: "/admin/cost", validateSearch: spent, component: lazyRouteComponent(() => import("../pages/admin-cost")) });
+const roles = createRoute({ getParentRoute: () => root, path: "/admin/roles", component: lazyRouteComponent(() => import("../pages/admin-roles")) });
+const allAudit = createRoute({ getParentRoute: () => root, path: "/admin/audit", validateSearch: recorded, component: lazyRouteComponent(() => import("../pages/admin-audit")) });
+const promptsets = createRoute({ getParentRoute: () => root, path: "/promptsets", component: lazyRouteComponent(() => import("../pages/promptsets")) });
 const development = import.meta.env.DEV
   ? [createRoute({ getParentRoute: () => root, path: "/dev/parts", component: lazyRouteComponent(() => import("../pages/gallery")) })]
   : [];
@@ -38,7 +58,8 @@ const sources = createRoute({
 const reader = createRoute({
   getParentRoute: at,
   path: "/sources/$id",
-  validateSearch: (search: Record<string, unknown>): { fact?: string; page?: number; view?: string } => ({
+  validateSearch: (search: Record<string, unknown>): { fact?: string; page?: number; view?: string; find?: string } => ({
+    find: text(search.find),
     fact: text(search.fact),
     page: number(search.page),
     view: text(search.view),
@@ -124,8 +145,19 @@ const jobs = createRoute({
   component: lazyRouteComponent(() => import("../pages/jobs")),
 });
 
-const pages = [overview, sources, reader, search, facts, fact, concepts, concept, contradictions, investigations, investigation, reports, report, graph, history, jobs];
-const tree = root.addChildren([home, account, ...development, repository.addChildren(pages)]);
+const cost = createRoute({ getParentRoute: at, path: "/cost", validateSearch: spent, component: lazyRouteComponent(() => import("../pages/cost")) });
+const exchange = createRoute({ getParentRoute: at, path: "/exchange", component: lazyRouteComponent(() => import("../pages/exchange")) });
+const members = createRoute({ getParentRoute: at, path: "/members", component: lazyRouteComponent(() => import("../pages/members")) });
+const audit = createRoute({ getParentRoute: at, path: "/audit", validateSearch: recorded, component: lazyRouteComponent(() => import("../pages/audit")) });
+const settings = createRoute({
+  getParentRoute: at,
+  path: "/settings",
+  validateSearch: (search: Record<string, unknown>): { tab?: string } => ({ tab: text(search.tab) }),
+  component: lazyRouteComponent(() => import("../pages/settings")),
+});
+
+const pages = [overview, sources, reader, search, facts, fact, concepts, concept, contradictions, investigations, investigation, reports, report, graph, history, jobs, cost, exchange, members, audit, settings];
+const tree = root.addChildren([home, account, keys, programs, health, users, allJobs, allCost, roles, allAudit, promptsets, ...development, repository.addChildren(pages)]);
 
 export const router = createRouter({
   routeTree: tree,

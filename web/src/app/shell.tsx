@@ -2,9 +2,11 @@
 
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import {
+  ArrowLeftRight,
   BookOpenText,
   Boxes,
   ChevronsUpDown,
+  Coins,
   FileStack,
   FolderSearch,
   History,
@@ -12,21 +14,24 @@ import {
   ListTodo,
   Menu as MenuIcon,
   Scale,
+  ScrollText,
   Search,
+  Settings,
   Share2,
   UserRound,
+  Users,
 } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { api, ok } from "../api/client";
-import { session, signOut } from "../api/session";
+import { BASE, session, signOut } from "../api/session";
 import { Button } from "../parts/button";
 import { Dialog, Menu, MenuItem } from "../parts/overlay";
 import { Empty, Failure } from "../parts/states";
 import { LANGUAGES, language, setLanguage, t, tn } from "../words";
 import { isOver, useEvents, useJobs, useLive } from "./events";
 import { useKeys } from "./keys";
-import { useCan, useRepositories, useRepository, useRepo } from "./queries";
+import { useCan, useCanHere, useRepositories, useRepository, useRepo } from "./queries";
 import { setTheme, theme } from "./theme";
 import { Toasts } from "./toasts";
 
@@ -84,6 +89,15 @@ const NAVIGATION = [
   ["/r/$slug/jobs", ListTodo, "Jobs", "job:read"],
 ] as const;
 
+/** Those of the people who keep a repository. */
+const KEEPING = [
+  ["/r/$slug/cost", Coins, "Cost", "ai_usage:read"],
+  ["/r/$slug/exchange", ArrowLeftRight, "Import and export", "graph:export"],
+  ["/r/$slug/members", Users, "Members", "member:read"],
+  ["/r/$slug/settings", Settings, "Settings", "repository:manage"],
+  ["/r/$slug/audit", ScrollText, "Audit", "audit:read"],
+] as const;
+
 /** The words of the navigation, where they can be found. */
 const names = () => ({
   Sources: t("Sources"),
@@ -96,6 +110,11 @@ const names = () => ({
   Graph: t("Graph"),
   History: t("History"),
   Jobs: t("Jobs"),
+  Cost: t("Cost"),
+  "Import and export": t("Import and export"),
+  Members: t("Members"),
+  Settings: t("Settings"),
+  Audit: t("Audit"),
 });
 
 function Navigation({ onGo }: { onGo?: () => void }) {
@@ -104,16 +123,20 @@ function Navigation({ onGo }: { onGo?: () => void }) {
   const words = names();
   return (
     <nav aria-label={t("Repository")}>
-      <ul className="nav">
-        {NAVIGATION.filter(([, , , right]) => can(right)).map(([to, Icon, name]) => (
-          <li key={to}>
-            <Link to={to} params={{ slug }} onClick={onGo} className="nav-item" activeProps={{ "aria-current": "page" }}>
-              <Icon aria-hidden size={17} />
-              {words[name]}
-            </Link>
-          </li>
-        ))}
-      </ul>
+      {[NAVIGATION, KEEPING].map((group, n) => (
+        <ul key={n} className="nav">
+          {group
+            .filter(([, , , right]) => can(right))
+            .map(([to, Icon, name]) => (
+              <li key={to}>
+                <Link to={to} params={{ slug }} onClick={onGo} className="nav-item" activeProps={{ "aria-current": "page" }}>
+                  <Icon aria-hidden size={17} />
+                  {words[name]}
+                </Link>
+              </li>
+            ))}
+        </ul>
+      ))}
     </nav>
   );
 }
@@ -145,6 +168,7 @@ function RepositorySwitch() {
 
 export function AccountMenu() {
   const navigate = useNavigate();
+  const here = useCanHere();
   const { data: me } = useQuery({ queryKey: ["me"], staleTime: 300_000, queryFn: ({ signal }) => ok(api.GET("/api/v1/users/me", { signal })) });
   const now = theme();
   return (
@@ -158,6 +182,9 @@ export function AccountMenu() {
       }
     >
       <MenuItem onAction={() => void navigate({ to: "/account" })}>{t("Account and sessions")}</MenuItem>
+      <MenuItem onAction={() => void navigate({ to: "/account/keys" })}>{t("Keys and programs")}</MenuItem>
+      {here("user:read") && <MenuItem onAction={() => void navigate({ to: "/admin" })}>{t("Installation")}</MenuItem>}
+      <MenuItem href={`${BASE}api/docs`} target="_blank">{t("The API of this installation")}</MenuItem>
       <MenuItem onAction={() => setTheme("system")}>{now === "system" ? "✓ " : ""}{t("Colours as the system")}</MenuItem>
       <MenuItem onAction={() => setTheme("light")}>{now === "light" ? "✓ " : ""}{t("Light")}</MenuItem>
       <MenuItem onAction={() => setTheme("dark")}>{now === "dark" ? "✓ " : ""}{t("Dark")}</MenuItem>
@@ -244,6 +271,8 @@ export function RepositoryShell() {
     "g g": go("/r/$slug/graph"),
     "g h": go("/r/$slug/history"),
     "g j": go("/r/$slug/jobs"),
+    "g m": () => void navigate({ to: "/r/$slug/members", params: { slug } }),
+    "g e": () => void navigate({ to: "/r/$slug/settings", params: { slug } }),
   });
   useEffect(() => {
     const press = (event: KeyboardEvent) => {

@@ -13,6 +13,7 @@ import { Field, Form } from "../parts/form";
 import { LongList } from "../parts/list";
 import { Failure, Skeleton } from "../parts/states";
 import { t } from "../words";
+import { AccountTabs } from "./account-tabs";
 
 export default function Account() {
   useTitle(t("Account"));
@@ -34,61 +35,66 @@ export default function Account() {
   const wrong = change.error instanceof ApiError ? change.error : null;
   return (
     <TopShell>
-      <div className="page reading stack wide">
-        <h1>{t("Account")}</h1>
-        {me.isPending ? (
-          <Skeleton rows={2} />
-        ) : me.error ? (
-          <Failure error={me.error} retry={() => void me.refetch()} />
-        ) : (
+      <div className="page reading">
+        <header>
+          <h1>{t("Account")}</h1>
+        </header>
+        <AccountTabs />
+        <div className="stack wide">
+          {me.isPending ? (
+            <Skeleton rows={2} />
+          ) : me.error ? (
+            <Failure error={me.error} retry={() => void me.refetch()} />
+          ) : (
+            <section className="card stack">
+              <h2>{t("Profile")}</h2>
+              <p className="soft">{me.data.email}</p>
+              <Form onSubmit={() => rename.mutate(undefined)} error={rename.error}>
+                <Field label={t("Name")} value={name} onChange={setName} autoComplete="name" />
+                <div>
+                  <Button type="submit" busy={rename.isPending}>
+                    {t("Save")}
+                  </Button>
+                </div>
+              </Form>
+            </section>
+          )}
           <section className="card stack">
-            <h2>{t("Profile")}</h2>
-            <p className="soft">{me.data.email}</p>
-            <Form onSubmit={() => rename.mutate(undefined)} error={rename.error}>
-              <Field label={t("Name")} value={name} onChange={setName} autoComplete="name" />
+            <h2>{t("Password")}</h2>
+            <Form onSubmit={() => change.mutate(undefined)} error={change.error}>
+              <Field label={t("Current password")} type="password" autoComplete="current-password" value={words.current} onChange={(current) => setWords({ ...words, current })} error={wrong?.field("current")} />
+              <Field label={t("New password")} type="password" autoComplete="new-password" value={words.next} onChange={(next) => setWords({ ...words, next })} error={wrong?.field("new")} />
               <div>
-                <Button type="submit" busy={rename.isPending}>
-                  {t("Save")}
+                <Button type="submit" busy={change.isPending}>
+                  {t("Change the password")}
                 </Button>
               </div>
             </Form>
           </section>
-        )}
-        <section className="card stack">
-          <h2>{t("Password")}</h2>
-          <Form onSubmit={() => change.mutate(undefined)} error={change.error}>
-            <Field label={t("Current password")} type="password" autoComplete="current-password" value={words.current} onChange={(current) => setWords({ ...words, current })} error={wrong?.field("current")} />
-            <Field label={t("New password")} type="password" autoComplete="new-password" value={words.next} onChange={(next) => setWords({ ...words, next })} error={wrong?.field("new")} />
-            <div>
-              <Button type="submit" busy={change.isPending}>
-                {t("Change the password")}
-              </Button>
-            </div>
-          </Form>
-        </section>
-        <section className="stack tight">
-          <h2>{t("Signed in")}</h2>
-          <LongList
-            pages={sessions}
-            id={(one) => one.id}
-            label={t("Signed in")}
-            empty={null}
-            row={(one) => (
-              <div className="item">
-                <div className="row">
-                  <span className="grow break small">{one.user_agent ?? t("unknown program")}</span>
-                  {one.current ? <Badge tone="good">{t("this one")}</Badge> : <Button small onPress={() => end.mutate(one.id)}>{t("End")}</Button>}
+          <section className="stack tight">
+            <h2>{t("Signed in")}</h2>
+            <LongList
+              pages={sessions}
+              id={(one) => one.id}
+              label={t("Signed in")}
+              empty={null}
+              row={(one) => (
+                <div className="item">
+                  <div className="row">
+                    <span className="grow break small">{one.user_agent ?? t("unknown program")}</span>
+                    {one.current ? <Badge tone="good">{t("this one")}</Badge> : <Button small onPress={() => end.mutate(one.id)}>{t("End")}</Button>}
+                  </div>
+                  <div className="item-more">
+                    {one.address && <span>{one.address}</span>}
+                    <span>
+                      {t("last used")} <When at={one.last_used_at} />
+                    </span>
+                  </div>
                 </div>
-                <div className="item-more">
-                  {one.address && <span>{one.address}</span>}
-                  <span>
-                    {t("last used")} <When at={one.last_used_at} />
-                  </span>
-                </div>
-              </div>
-            )}
-          />
-        </section>
+              )}
+            />
+          </section>
+        </div>
       </div>
     </TopShell>
   );

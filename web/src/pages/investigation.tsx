@@ -4,8 +4,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Plus, Search } from "lucide-react";
 import { useState } from "react";
-import { api, ok, R, raw, type Schemas } from "../api/client";
-import { reason, useAct, useCan, usePages, useRepo } from "../app/queries";
+import { api, ok, R, type Schemas } from "../api/client";
+import { download } from "../app/download";
+import { useAct, useCan, usePages, useRepo } from "../app/queries";
 import { complain, say } from "../app/toasts";
 import { EXACTLY } from "../app/links";
 import { useTitle } from "../app/title";
@@ -22,20 +23,6 @@ import "./sources.css";
 
 type Investigation = Schemas["Investigation"];
 const TABS = ["sources", "facts", "concepts"] as const;
-
-/** Saves what an answer carries as a file. */
-export async function download(path: string, name: string) {
-  try {
-    const response = await raw(path);
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(await response.blob());
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-  } catch (error) {
-    complain(reason(error));
-  }
-}
 
 export default function InvestigationPage() {
   const repoID = useRepo();

@@ -2,7 +2,8 @@
 
 import { Link, useSearch } from "@tanstack/react-router";
 import { ListTodo } from "lucide-react";
-import { useMemo } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
 import { api, ok, R, type Schemas } from "../api/client";
 import { isOver, useJobs } from "../app/events";
 import { useAct, useCan, usePages, useRepo, useRepository } from "../app/queries";
@@ -13,52 +14,21 @@ import { Badge, waitingFor, When } from "../parts/badges";
 import { Button } from "../parts/button";
 import { LongList } from "../parts/list";
 import { Empty } from "../parts/states";
-import { count, dollars, t } from "../words";
+import { count, dollars, t, tn } from "../words";
+import { JOB_STATES, jobKind, jobStates, likeness } from "./job-words";
 import "./sources.css";
 import "./jobs.css";
 
 type Job = Schemas["Job"];
-const STATES = ["running", "available", "scheduled", "retryable", "discarded", "cancelled", "completed"] as const;
-
-const words = (): Record<Schemas["JobState"], string> => ({
-  running: t("running"),
-  available: t("waiting"),
-  scheduled: t("for later"),
-  retryable: t("tries again"),
-  discarded: t("given up"),
-  cancelled: t("cancelled"),
-  completed: t("done"),
-});
-
-export function jobKind(kind: string): string {
-  const kinds: Record<string, string> = {
-    retrieve_source: t("Fetch and read a source"),
-    source_decomposition: t("Find facts"),
-    embed_facts: t("Make vectors of facts"),
-    deduplicate_facts: t("Compare facts"),
-    extract_concepts: t("Find concepts"),
-    embed_concepts: t("Make vectors of concepts"),
-    embed_passages: t("Make vectors of passages"),
-    index_source: t("Make a source searchable"),
-    annotate_report: t("Check a report"),
-    check_contradictions: t("Look for contradictions"),
-    refine_concepts: t("Look for concepts that are one"),
-    summarize_concepts: t("Summarize concepts"),
-    synthesize_concept: t("Write a definition"),
-    refresh_concept_relations: t("Count relations"),
-  };
-  return kinds[kind] ?? kind.replaceAll("_", " ");
-}
-
 export default function Jobs() {
   const repoID = useRepo();
   const { data: repository } = useRepository();
   useTitle(t("Jobs"), repository?.name);
   const search = useSearch({ from: "/r/$slug/jobs" });
-  const state = STATES.find((one) => one === search.state);
+  const state = JOB_STATES.find((one) => one === search.state);
   const can = useCan();
   const live = useJobs();
-  const names = words();
+  const names = jobStates();
   const listed = usePages<Job>(["jobs", repoID, state ?? ""], (cursor, signal) => ok(api.GET(`${R}/jobs`, { params: { path: { repoID }, query: { state, cursor, limit: 100 } }, signal })));
   // What the stream says is newer than the list.
   const rows = useMemo(() => {
@@ -74,16 +44,18 @@ export default function Jobs() {
       <header>
         <h1>{t("Jobs")}</h1>
       </header>
+      <Idle />
       <nav className="tablist" aria-label={t("State")}>
         <Link to="/r/$slug/jobs" params={{ slug: repoID }} search={{ state: undefined }} className="tab" aria-current={state ? undefined : "page"} activeOptions={EXACTLY}>
           {t("All")}
         </Link>
-        {STATES.map((one) => (
+        {JOB_STATES.map((one) => (
           <Link key={one} to="/r/$slug/jobs" params={{ slug: repoID }} search={{ state: one }} className="tab" aria-current={one === state ? "page" : undefined} activeOptions={EXACTLY}>
             {names[one]}
           </Link>
         ))}
       </nav>
+      {state === "discarded" && <Alike jobs={rows} again={can("job:cancel") ? (id) => retry.mutateAsync(id) : undefined} />}
       <LongList
         pages={{ ...listed, rows }}
         id={(job) => job.id}
@@ -134,5 +106,62 @@ export default function Jobs() {
         )}
       />
     </div>
+  );
+}
+
+/** Kinds of jobs that wait and that no process runs. */
+function Idle() {
+  const repoID = useRepo();
+  const { data } = useQuery({ queryKey: ["job-stats", repoID], refetchInterval: 30_000, queryFn: ({ signal }) => ok(api.GET(`${R}/jobs/stats`, { params: { path: { repoID } }, signal })) });
+  const idle = data?.data.filter((one) => one.workers === 0 && one.available > 0) ?? [];
+  if (idle.length === 0) return null;
+  return (
+    <p className="note warn jobs-idle">
+      {t("No worker runs: {names}. They wait until the operator starts one.", { names: idle.map((one) => jobKind(one.kind)).join(", ") })}
+    </p>
+  );
+}
+
+/** Failures of one cause together. */
+function Alike({ jobs, again }: { jobs: Job[]; again?: (id: string) => Promise<unknown> }) {
+  const groups = new Map<string, Job[]>();
+  for (const job of jobs) {
+    const key = `${job.kind} ${likeness(job.errors.at(-1)?.message ?? "")}`;
+    groups.set(key, [...(groups.get(key) ?? []), job]);
+  }
+  const several = [...groups.values()].filter((group) => group.length > 1).sort((a, b) => b.length - a.length);
+  const [busy, setBusy] = useState(false);
+  if (several.length === 0) return null;
+  const all = async (group: Job[]) => {
+    setBusy(true);
+    // One after the other: a failure is told, and ends it.
+    try {
+      for (const job of group) await again?.(job.id);
+    } catch {
+      // It was told.
+    }
+    setBusy(false);
+  };
+  return (
+    <section className="card stack tight jobs-alike" aria-label={t("Of one cause")}>
+      <h2>{t("Of one cause")}</h2>
+      <ul className="stack tight">
+        {several.map((group) => {
+          const first = group[0] as Job;
+          return (
+            <li key={first.id} className="row">
+              <span className="grow break">
+                <strong>{tn(group.length, "{n} job", "{n} jobs")}</strong> {jobKind(first.kind)} <span className="small job-error">{first.errors.at(-1)?.message}</span>
+              </span>
+              {again && (
+                <Button small onPress={() => void all(group)} busy={busy}>
+                  {t("Try all again")}
+                </Button>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </section>
   );
 }

@@ -9,6 +9,9 @@ import { BASE } from "../api/session";
 import { reason } from "../app/queries";
 import { t } from "../words";
 import { scriptUrl } from "../app/trusted";
+import type { Place, Searchable } from "./find";
+import { mark, unmark } from "./find-marks";
+import { folded, matches } from "./find-matches";
 import "./pdf.css";
 
 /** What is read at once of a large file. */
@@ -19,6 +22,8 @@ const NEAR = "120% 0px";
 const MOST_PIXELS = 12_000_000;
 
 export type PdfHandle = { show: (page: number, sentence?: number) => void };
+/** What is looked for, and the place that is looked at. */
+export type Finding = { asked: string; place: Place | null };
 type Size = { width: number; height: number };
 
 let worker: Worker | null = null;
@@ -59,7 +64,7 @@ async function openPdf(path: string, signal: AbortSignal): Promise<PDFDocumentLo
   return getDocument({ ...common, range: new Ranges(path, total, bytes), rangeChunkSize: PIECE, disableAutoFetch: true, disableStream: true });
 }
 
-export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage, handle, onBroken }: { repoID: string; source: Schemas["Source"]; chosen: string | undefined; evidence: ReadonlySet<number>; onChoose: (fact: string) => void; onPage: (page: number) => void; handle: Ref<PdfHandle>; onBroken: (why: string) => void }) {
+export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage, handle, onBroken, finding, onSearchable }: { finding: Finding; onSearchable: (document: Searchable | null) => void; repoID: string; source: Schemas["Source"]; chosen: string | undefined; evidence: ReadonlySet<number>; onChoose: (fact: string) => void; onPage: (page: number) => void; handle: Ref<PdfHandle>; onBroken: (why: string) => void }) {
   const [pdf, setPdf] = useState<PDFDocumentProxy | null>(null);
   const [sizes, setSizes] = useState<Size[]>(source.pages.map(({ width, height }) => ({ width, height })));
   const box = useRef<HTMLDivElement>(null);
@@ -99,6 +104,36 @@ export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage
     setWidth(element.clientWidth);
     return () => watch.disconnect();
   }, []);
+
+  const searchable = useRef(onSearchable);
+  searchable.current = onSearchable;
+  useEffect(() => {
+    if (!pdf) return;
+    const recognised = new Set(source.pages.filter((page) => page.ocr).map((page) => page.number));
+    searchable.current({
+      pages: pdf.numPages,
+      async text(number) {
+        // A page that is a picture has no letters of its own.
+        if (recognised.has(number)) {
+          const page = await ok(api.GET(`${R}/sources/{sourceID}/pages/{n}`, { params: { path: { repoID, sourceID: source.id, n: number } } }));
+          return page.sentences.map((one) => one.text).join("\n");
+        }
+        const { items } = await (await pdf.getPage(number)).getTextContent();
+        return items.map((one) => ("str" in one ? one.str + (one.hasEOL ? "\n" : "") : "")).join("");
+      },
+    });
+    return () => searchable.current(null);
+  }, [pdf, repoID, source.id, source.pages]);
+  const { place } = finding;
+  useEffect(() => {
+    if (!place) return;
+    const page = box.current?.querySelector<HTMLElement>(`[data-page="${place.page}"]`);
+    // A page in view is scrolled to the place itself.
+    if (!page?.querySelector(".textLayer")?.hasChildNodes()) {
+      target.current = { page: place.page };
+      scroll();
+    }
+  }, [place]);
 
   const widest = Math.max(1, ...sizes.map((size) => size.width));
   const scale = width > 0 ? Math.min((width - 24) / widest, 1.7) : 0;
@@ -144,7 +179,7 @@ export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage
     <div className="pdf" ref={box} onScroll={onScroll} tabIndex={0} role="region" aria-label={t("Document")}>
       {scale > 0 &&
         sizes.map((size, n) => (
-          <Page key={n} number={n + 1} size={size} scale={scale} pdf={pdf} root={box} repoID={repoID} sourceID={source.id} marked={source.pages.length > 0} chosen={chosen} evidence={evidence} onChoose={onChoose} onMarks={scroll} />
+          <Page key={n} number={n + 1} size={size} scale={scale} pdf={pdf} root={box} repoID={repoID} sourceID={source.id} marked={source.pages.length > 0} recognised={source.pages[n]?.ocr === true} asked={finding.asked} nth={place?.page === n + 1 ? place.nth : null} chosen={chosen} evidence={evidence} onChoose={onChoose} onMarks={scroll} />
         ))}
     </div>
   );
@@ -152,11 +187,12 @@ export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage
 
 type Placed = Schemas["SourcePageText"]["sentences"][number];
 
-function Page({ number, size, scale, pdf, root, repoID, sourceID, marked, chosen, evidence, onChoose, onMarks }: { number: number; size: Size; scale: number; pdf: PDFDocumentProxy | null; root: RefObject<HTMLDivElement | null>; repoID: string; sourceID: string; marked: boolean; chosen: string | undefined; evidence: ReadonlySet<number>; onChoose: (fact: string) => void; onMarks: () => void }) {
+function Page({ recognised, asked, nth, number, size, scale, pdf, root, repoID, sourceID, marked, chosen, evidence, onChoose, onMarks }: { recognised: boolean; asked: string; nth: number | null; number: number; size: Size; scale: number; pdf: PDFDocumentProxy | null; root: RefObject<HTMLDivElement | null>; repoID: string; sourceID: string; marked: boolean; chosen: string | undefined; evidence: ReadonlySet<number>; onChoose: (fact: string) => void; onMarks: () => void }) {
   const [near, setNear] = useState(false);
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const letters = useRef<HTMLDivElement>(null);
+  const [drawnAt, setDrawnAt] = useState(0);
   useEffect(() => {
     if (!frame.current) return;
     const watch = new IntersectionObserver(([entry]) => setNear(entry?.isIntersecting ?? false), { root: root.current, rootMargin: NEAR });
@@ -184,6 +220,7 @@ function Page({ number, size, scale, pdf, root, repoID, sourceID, marked, chosen
       container.replaceChildren();
       text = new TextLayer({ textContentSource: page.streamTextContent(), container, viewport: view });
       await text.render();
+      if (!gone) setDrawnAt((n) => n + 1);
     })().catch(() => {});
     return () => {
       gone = true;
@@ -205,6 +242,29 @@ function Page({ number, size, scale, pdf, root, repoID, sourceID, marked, chosen
   }, [data, evidence]);
   const sentences = useMemo(() => data?.sentences.filter((one) => one.fact_ids.length > 0 || evidence.has(one.index)) ?? [], [data, evidence]);
 
+  // Of a picture the sentences are marked, of a text the words.
+  const hits = useMemo(() => {
+    if (!recognised || asked === "") return [];
+    let before = 0;
+    return (data?.sentences ?? []).flatMap((one) => {
+      const here = matches(folded(one.text), asked).length;
+      const now = nth !== null && nth >= before && nth < before + here;
+      before += here;
+      return here > 0 ? [{ ...one, now }] : [];
+    });
+  }, [recognised, asked, nth, data]);
+  useEffect(() => {
+    const container = letters.current;
+    if (!container || !near || recognised) return;
+    const range = mark(container, asked, nth);
+    if (range) intoView(range.getBoundingClientRect(), root.current);
+    return () => unmark(container);
+  }, [drawnAt, near, recognised, asked, nth, root]);
+  useEffect(() => {
+    const place = frame.current?.querySelector(".pdf-found.now");
+    if (place) intoView(place.getBoundingClientRect(), root.current);
+  }, [hits]);
+
   const click = (event: MouseEvent) => {
     if (!frame.current || !getSelection()?.isCollapsed) return;
     const at = frame.current.getBoundingClientRect();
@@ -221,6 +281,11 @@ function Page({ number, size, scale, pdf, root, repoID, sourceID, marked, chosen
     <div ref={frame} className="pdf-page" data-page={number} onClick={click} style={{ width: size.width * scale, height: size.height * scale }}>
       {near && <canvas ref={canvas} aria-hidden />}
       {near && <Marks sentences={sentences} size={size} chosen={chosen} evidence={evidence} />}
+      {near && hits.length > 0 && (
+        <div className="pdf-marks" aria-hidden>
+          {hits.flatMap((one) => one.boxes.map((where, n) => <span key={`${one.index} ${n}`} className={one.now ? "pdf-found now" : "pdf-found"} style={placed(where, size)} />))}
+        </div>
+      )}
       {near && <div ref={letters} className="textLayer" style={{ "--total-scale-factor": scale, "--scale-factor": scale } as React.CSSProperties} />}
       <span className="pdf-number" aria-hidden>
         {number}
@@ -229,19 +294,32 @@ function Page({ number, size, scale, pdf, root, repoID, sourceID, marked, chosen
   );
 }
 
+/** A rectangle in points from the lower left of the page, as shares of the page. */
+function placed([x0 = 0, y0 = 0, x1 = 0, y1 = 0]: readonly number[], size: Size) {
+  const percent = (part: number, of: number) => `${(100 * part) / of}%`;
+  return { left: percent(x0, size.width), top: percent(size.height - y1, size.height), width: percent(x1 - x0, size.width), height: percent(y1 - y0, size.height) };
+}
+
+/** Scrolls only if it is not in view. */
+function intoView(place: DOMRect, root: HTMLElement | null) {
+  const view = root?.getBoundingClientRect();
+  if (!root || !view) return;
+  if (place.top < view.top + 40 || place.bottom > view.bottom - 40) root.scrollTop += place.top - view.top - view.height / 3;
+  if (place.left < view.left || place.right > view.right) root.scrollLeft += place.left - view.left - view.width / 3;
+}
+
 function Marks({ sentences, size, chosen, evidence }: { sentences: Placed[]; size: Size; chosen: string | undefined; evidence: ReadonlySet<number> }) {
   return (
     <div className="pdf-marks" aria-hidden>
       {sentences.flatMap((one) =>
-        one.boxes.map(([x0 = 0, y0 = 0, x1 = 0, y1 = 0], n) => {
+        one.boxes.map((where, n) => {
           const lit = evidence.has(one.index) || (chosen !== undefined && one.fact_ids.includes(chosen));
-          const percent = (part: number, of: number) => `${(100 * part) / of}%`;
           return (
             <span
               key={`${one.index} ${n}`}
               data-sentence={one.index}
               className={lit ? "pdf-mark lit" : "pdf-mark"}
-              style={{ left: percent(x0, size.width), top: percent(size.height - y1, size.height), width: percent(x1 - x0, size.width), height: percent(y1 - y0, size.height) }}
+              style={placed(where, size)}
             />
           );
         }),

@@ -2,7 +2,7 @@
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { ChevronLeft, ChevronRight, Copy, Download, TriangleAlert } from "lucide-react";
+import { ChevronLeft, ChevronRight, Copy, Download, Search, TriangleAlert } from "lucide-react";
 import { lazy, type PointerEvent, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, ok, R, raw, type Schemas } from "../api/client";
 import { useJobs } from "../app/events";
@@ -17,6 +17,8 @@ import { LongList } from "../parts/list";
 import { Menu, MenuItem } from "../parts/overlay";
 import { Empty, Failure, Skeleton } from "../parts/states";
 import { count, dollars, percent, t, tn } from "../words";
+import type { Place, Searchable } from "./find";
+import { question } from "./find-matches";
 import type { PdfHandle } from "./pdf";
 import { DeleteSources, MarkSource, ProcessSource } from "./sources-acts";
 import { Text, type TextHandle } from "./text";
@@ -24,6 +26,7 @@ import "./sources.css";
 import "./reader.css";
 
 const Pdf = lazy(() => import("./pdf"));
+const Find = lazy(() => import("./find"));
 const WIDTH = "okt-reader-width";
 /** Cited sentences that are counted for the bar of pages. */
 const COUNTED = 10;
@@ -69,6 +72,18 @@ function Open({ source }: { source: Source }) {
   const [act, setAct] = useState<"delete" | "mark" | "process" | null>(null);
   const pdf = useRef<PdfHandle | null>(null);
   const text = useRef<TextHandle | null>(null);
+  const [finds, setFinds] = useState(search.find !== undefined);
+  const [searched, setDocument] = useState<Searchable | null>(null);
+  const [place, setPlace] = useState<Place | null>(null);
+  const asked = finds ? question(search.find ?? "") : "";
+  const finding = useMemo(() => ({ asked, place }), [asked, place]);
+  const ask = useCallback((find: string) => void navigate({ search: (old) => ({ ...old, find: find || undefined }), replace: true }), [navigate]);
+  const endFind = () => {
+    setFinds(false);
+    setPlace(null);
+    ask("");
+    document.querySelector<HTMLElement>(".reader-doc [tabindex='0']")?.focus();
+  };
   const view = search.view ?? "facts";
   const chosen = search.fact;
   const hasText = !["pending", "fetching"].includes(source.status) && !(source.status === "failed" && source.failure?.stage !== "decomposition");
@@ -171,6 +186,13 @@ function Open({ source }: { source: Source }) {
     n: () => step(1),
     p: () => step(-1),
     c: () => void copy(),
+    f: hasText
+      ? () => {
+          setPane("document");
+          setFinds(true);
+          document.querySelector<HTMLInputElement>(".find input")?.select();
+        }
+      : undefined,
     o: source.has_stored_body ? () => void original() : undefined,
     "[": () => {
       setPane("document");
@@ -182,7 +204,7 @@ function Open({ source }: { source: Source }) {
     },
     ArrowLeft: asPdf ? () => goPage(page - 1) : undefined,
     ArrowRight: asPdf ? () => goPage(page + 1) : undefined,
-    Escape: chosen ? () => choose(undefined) : undefined,
+    Escape: finds ? endFind : chosen ? () => choose(undefined) : undefined,
   });
 
   const drag = (event: PointerEvent<HTMLDivElement>) => {
@@ -246,6 +268,11 @@ function Open({ source }: { source: Source }) {
             </Button>
           </span>
         )}
+        {hasText && (
+          <Button small quiet onPress={() => (finds ? endFind() : (setPane("document"), setFinds(true)))} aria-pressed={finds} aria-label={t("Find in the document")}>
+            <Search aria-hidden />
+          </Button>
+        )}
         {source.has_stored_body && (
           <Button small quiet onPress={() => void original()} aria-label={t("The original file")}>
             <Download aria-hidden />
@@ -273,6 +300,11 @@ function Open({ source }: { source: Source }) {
       </div>
       <div className="reader-body" style={{ "--side": `${wide}%` } as React.CSSProperties} data-pane={pane}>
         <div className="reader-doc">
+          {finds && hasText && (
+            <Suspense>
+              <Find document={searched} asked={search.find ?? ""} near={page} onAsk={ask} onPlace={setPlace} onClose={endFind} />
+            </Suspense>
+          )}
           {asPdf && source.pages.length > 1 && <PageBar source={source} page={page} onGo={goPage} />}
           {source.pages.some((one) => one.ocr) && <p className="note warn small reader-note">{t("Some pages are pictures. Their text was recognised and may have mistakes.")}</p>}
           {broken && <p className="note warn small reader-note">{t("The PDF can't be shown ({why}), so here is its text.", { why: broken })}</p>}
@@ -281,10 +313,10 @@ function Open({ source }: { source: Source }) {
             <Waiting source={source} job={job} onRetry={can("source:update") ? () => retry.mutate(undefined) : undefined} />
           ) : asPdf ? (
             <Suspense fallback={<Skeleton rows={8} />}>
-              <Pdf repoID={repoID} source={source} chosen={chosen} evidence={evidence} onChoose={chooseIn} onPage={setPage} handle={register} onBroken={setBroken} />
+              <Pdf repoID={repoID} source={source} chosen={chosen} evidence={evidence} onChoose={chooseIn} onPage={setPage} handle={register} onBroken={setBroken} finding={finding} onSearchable={setDocument} />
             </Suspense>
           ) : (
-            <Text source={source} chosen={chosen} evidence={evidence} onChoose={chooseIn} handle={text} onReady={() => show(quotes[0])} />
+            <Text source={source} chosen={chosen} evidence={evidence} onChoose={chooseIn} handle={text} onReady={() => show(quotes[0])} finding={finding} onSearchable={setDocument} />
           )}
         </div>
         <div

@@ -4,6 +4,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { api, ok, R, type Schemas } from "../api/client";
+import { download, fileName } from "../app/download";
 import { useJobs } from "../app/events";
 import { useKeys } from "../app/keys";
 import { useAct, useCan, usePages, useRepo } from "../app/queries";
@@ -16,7 +17,6 @@ import { LongList } from "../parts/list";
 import { Confirm, Dialog, Menu, MenuItem } from "../parts/overlay";
 import { Empty, Failure, Skeleton } from "../parts/states";
 import { count, percent, t, tn } from "../words";
-import { download } from "./investigation";
 import { bare, type Block, blocksOf } from "./report-blocks";
 import { ReportStatus } from "./reports";
 import "./report.css";
@@ -103,7 +103,7 @@ function Shown({ report }: { report: Report }) {
   const stale = [["report", repoID, report.id], ["reports", repoID]];
   const check = useAct(() => ok(api.POST(`${R}/reports/{reportID}/annotate`, { params: { path } })), { stale, done: () => say(t("All claims are checked once more")) });
   const remove = useAct(() => ok(api.DELETE(`${R}/reports/{reportID}`, { params: { path } })), { stale: [["reports", repoID]], done: () => void navigate({ to: "/r/$slug/reports", params: { slug: repoID } }) });
-  const save = (format: Schemas["ReportFormat"], end: string) => void download(`api/v1/repositories/${repoID}/reports/${report.id}/export?format=${format}`, `${report.title.replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60)}.${end}`);
+  const save = (format: Schemas["ReportFormat"], end: string) => void download(`api/v1/repositories/${repoID}/reports/${report.id}/export?format=${format}`, `${fileName(report.title)}.${end}`);
   const jobs = useJobs();
   const job = [...jobs.values()].findLast((one) => one.report_id === report.id && one.state === "running");
   const { counts } = report;
@@ -139,6 +139,7 @@ function Shown({ report }: { report: Report }) {
           <MenuItem onAction={() => save("html", "html")}>{t("Save as a page")}</MenuItem>
           <MenuItem onAction={() => save("bibtex", "bib")}>{t("References as BibTeX")}</MenuItem>
           <MenuItem onAction={() => save("ris", "ris")}>{t("References as RIS")}</MenuItem>
+          <MenuItem onAction={() => save("csl", "json")}>{t("References as CSL-JSON")}</MenuItem>
           {can("report:delete") && (
             <MenuItem danger onAction={() => setOpen("delete")}>
               {t("Delete …")}

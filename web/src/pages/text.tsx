@@ -6,13 +6,16 @@ import { api, ok, R, type Schemas } from "../api/client";
 import { useRepo } from "../app/queries";
 import { Failure, Skeleton } from "../parts/states";
 import { t } from "../words";
+import type { Searchable } from "./find";
+import { mark, textOf, unmark } from "./find-marks";
 import { paragraphs } from "./paragraphs";
+import type { Finding } from "./pdf";
 
 export type TextHandle = { show: (sentence: number) => void };
 /** Cited sentences are asked for in so many pages of 200 at most. */
 const MOST_PAGES = 50;
 
-export function Text({ source, chosen, evidence, onChoose, handle, onReady }: { source: Schemas["Source"]; chosen: string | undefined; evidence: ReadonlySet<number>; onChoose: (fact: string) => void; handle: RefObject<TextHandle | null>; onReady: () => void }) {
+export function Text({ source, chosen, evidence, onChoose, handle, onReady, finding, onSearchable }: { finding: Finding; onSearchable: (document: Searchable | null) => void; source: Schemas["Source"]; chosen: string | undefined; evidence: ReadonlySet<number>; onChoose: (fact: string) => void; handle: RefObject<TextHandle | null>; onReady: () => void }) {
   const repoID = useRepo();
   const path = { repoID, sourceID: source.id };
   const box = useRef<HTMLDivElement>(null);
@@ -57,11 +60,29 @@ export function Text({ source, chosen, evidence, onChoose, handle, onReady }: { 
     ready.current();
   }, [text.data]);
   const parts = useMemo(() => paragraphs(text.data?.parsed_text ?? "", text.data?.sentence_offsets ?? []), [text.data]);
+  const paper = useRef<HTMLDivElement>(null);
+  const searchable = useRef(onSearchable);
+  searchable.current = onSearchable;
+  useEffect(() => {
+    if (!text.data) return;
+    searchable.current({ pages: 1, text: async () => (paper.current ? textOf(paper.current).text : "") });
+    return () => searchable.current(null);
+  }, [text.data]);
+  useEffect(() => {
+    const container = paper.current;
+    if (!container) return;
+    const range = mark(container, finding.asked, finding.place?.nth ?? null);
+    const at = range?.getBoundingClientRect();
+    const view = box.current?.getBoundingClientRect();
+    if (box.current && at && view && (at.top < view.top + 40 || at.bottom > view.bottom - 40)) box.current.scrollTop += at.top - view.top - view.height / 3;
+    return () => unmark(container);
+    // Marks stand in nodes that are made anew when a sentence is lit.
+  }, [text.data, finding, chosen, cited.data, evidence]);
   if (text.isPending) return <Skeleton rows={10} height={48} />;
   if (text.error) return <Failure error={text.error} retry={() => void text.refetch()} />;
   return (
     <div className="reader-text" ref={box} tabIndex={0} role="region" aria-label={t("Document")}>
-      <div className="reader-paper serif" lang={source.language ?? undefined}>
+      <div ref={paper} className="reader-paper serif" lang={source.language ?? undefined}>
         {parts.map((paragraph, n) => (
           <p key={n}>
             {paragraph.map((piece, m) => {
