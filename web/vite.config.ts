@@ -24,6 +24,22 @@ const pdfjsFiles: Plugin = {
   },
 };
 
+const scalar = resolve(import.meta.dirname, "node_modules/@scalar/api-reference");
+const scalarVersion: string = JSON.parse(readFileSync(`${scalar}/package.json`, "utf8")).version;
+const scalarFolder = `assets/scalar-${scalarVersion}`;
+
+/** Copies the build of Scalar for browsers, in its many small files. What it is made of is in it, so none of that is installed. */
+const scalarFiles: Plugin = {
+  name: "scalar-files",
+  apply: "build",
+  closeBundle() {
+    cpSync(`${scalar}/dist/browser`, resolve(import.meta.dirname, "dist", scalarFolder), {
+      recursive: true,
+      filter: (name) => !name.endsWith(".map") && !name.endsWith("/standalone.js"),
+    });
+  },
+};
+
 /** In development nothing puts a nonce into the page. */
 const noNonce: Plugin = {
   name: "no-nonce",
@@ -34,11 +50,12 @@ const noNonce: Plugin = {
 export default defineConfig({
   // The page has a `<base>`, so that okt works below a path.
   base: "./",
-  plugins: [react(), { ...optimizeLocales.vite({ locales: ["en-US", "de-DE"] }), enforce: "pre" }, pdfjsFiles, noNonce],
-  define: { PDFJS_FOLDER: JSON.stringify(pdfjsFolder) },
+  plugins: [react(), { ...optimizeLocales.vite({ locales: ["en-US", "de-DE"] }), enforce: "pre" }, pdfjsFiles, scalarFiles, noNonce],
+  define: { PDFJS_FOLDER: JSON.stringify(pdfjsFolder), SCALAR_FOLDER: JSON.stringify(scalarFolder) },
   worker: { format: "es" },
   build: {
     target: "es2022",
+    rolldownOptions: { input: { index: resolve(import.meta.dirname, "index.html"), docs: resolve(import.meta.dirname, "docs.html") } },
     modulePreload: { polyfill: false },
     // Small files inside of scripts would be data: addresses, which the policy of the page refuses.
     assetsInlineLimit: 0,

@@ -1,39 +1,36 @@
 // Walks through the UI of an empty installation.
 //
 // Usage: node walk.mjs ADDRESS
-// Fails on: a sentence that is not lit within 60 s, a violation of the policy of the page, a request to another origin, an
-// error of a script, a finding of axe, hostile text that does anything, a tab that is signed out.
+//   OKT_WEB_LONG=1     also every page on a phone, at 400 % zoom, and in German
+//   OKT_WEB_PICTURES   a folder for pictures of the pages
+// Fails on: a sentence that is not lit within 60 s, a violation of the policy of a page, a request to another origin, an
+// error of a script, a finding of axe, hostile text that does anything, a tab that is signed out, what an account sees that
+// it may not see.
 import { strict as assert } from "node:assert";
 import { mkdirSync } from "node:fs";
-import { AxeBuilder } from "@axe-core/playwright";
+import axe from "axe-core";
 import { chromium } from "playwright-core";
 
 const base = process.argv[2];
+const long = process.env.OKT_WEB_LONG === "1";
 const pictures = process.env.OKT_WEB_PICTURES;
 if (pictures) mkdirSync(pictures, { recursive: true });
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script> "javascript:alert(1)"';
 const PERSON = { name: `Ada ${HOSTILE}`, email: "ada@example.org", password: "a long sentence" };
-const ALLOWED = /status of (404|422)|GPU stall|WebGL|willReadFrequently/;
+const GUEST = { name: `Grace ${HOSTILE}`, email: "grace@example.org", password: "another sentence" };
+const ALLOWED = /status of (403|404|422)|GPU stall|WebGL|willReadFrequently|^@scalar/;
+/** Rules of axe that depend on colours and sizes. */
+const COLOURS = ["color-contrast", "target-size", "scrollable-region-focusable"];
+const DESKTOP = { viewport: { width: 1280, height: 800 }, locale: "en-US" };
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, locale: "en-US" };
+/** 1280 pixels at 400 %. */
+const ZOOMED = { viewport: { width: 320, height: 256 }, locale: "en-US" };
 
 const browser = await chromium.launch({ executablePath: process.env.OKT_CHROMIUM, args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"] });
 const problems = [];
 const began = Date.now();
 const since = () => `${((Date.now() - began) / 1000).toFixed(1)} s`;
-
-function watch(page, where) {
-  const note = (what) => problems.push(`${where.now}: ${what}`);
-  page.on("pageerror", (error) => note(`script: ${error.message}`));
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type()) && !ALLOWED.test(message.text())) note(`console: ${message.text().slice(0, 300)}`);
-  });
-  page.on("request", (request) => {
-    if (!/^(blob|data):/.test(request.url()) && new URL(request.url()).origin !== base) note(`foreign request: ${request.url()}`);
-  });
-  page.on("dialog", (dialog) => {
-    note(`a script of a text ran: ${dialog.message()}`);
-    void dialog.dismiss();
-  });
-}
+const done = (what) => console.log(`${what} (${since()})`);
 
 async function newContext(options) {
   const context = await browser.newContext(options);
@@ -43,26 +40,78 @@ async function newContext(options) {
   return context;
 }
 
-/** `all`: every rule; otherwise those that depend on colours and sizes. */
-async function look(page, where, name, all = true) {
-  if (pictures) await page.screenshot({ path: `${pictures}/${name}.png` });
-  const axe = new AxeBuilder({ page });
-  const found = await (all ? axe : axe.withRules(["color-contrast", "target-size", "scrollable-region-focusable"])).analyze();
-  for (const one of found.violations) problems.push(`${where.now}: axe ${one.id}: ${one.nodes.slice(0, 2).map((node) => node.html.slice(0, 120)).join(" | ")}`);
-  const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  if (over > 0) problems.push(`${where.now}: ${over} px wider than the screen`);
+/** A tab that notes what goes wrong in it. `tab.now` says where it is. */
+async function newTab(context, now = "") {
+  const tab = await context.newPage();
+  tab.now = now;
+  const note = (what) => problems.push(`${tab.now}: ${what}`);
+  tab.on("pageerror", (error) => note(`script: ${error.message}`));
+  tab.on("console", (message) => {
+    if (["error", "warning"].includes(message.type()) && !ALLOWED.test(message.text())) note(`console: ${message.text().slice(0, 300)}`);
+  });
+  tab.on("request", (request) => {
+    if (!/^(blob|data):/.test(request.url()) && new URL(request.url()).origin !== base) note(`foreign request: ${request.url()}`);
+  });
+  tab.on("dialog", (dialog) => {
+    note(`a script of a text ran: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  return tab;
 }
 
+/** `rules`: only these; otherwise all. */
+async function look(tab, name, rules) {
+  if (pictures) await tab.screenshot({ path: `${pictures}/${name}.png` });
+  if (!(await tab.evaluate(() => "axe" in globalThis))) await tab.evaluate(axe.source);
+  const { found, over } = await tab.evaluate(async (only) => {
+    const options = { resultTypes: ["violations"], ...(only ? { runOnly: { type: "rule", values: only } } : {}) };
+    const { violations } = await globalThis.axe.run(document, options);
+    const found = violations.map(({ id, nodes }) => `axe ${id}: ${nodes.slice(0, 2).map((node) => node.html.slice(0, 120)).join(" | ")}`);
+    return { found, over: document.documentElement.scrollWidth - innerWidth };
+  }, rules);
+  for (const one of found) problems.push(`${tab.now}: ${one}`);
+  if (over > 0) problems.push(`${tab.now}: ${over} px wider than the screen`);
+}
+
+/** What was asked for is there, and nothing is still loading. */
+async function settled(tab) {
+  await tab.locator("h1").first().waitFor({ state: "attached" });
+  await tab.waitForFunction(() => !document.querySelector(".skeleton, [data-pending]"), undefined, { timeout: 10_000 }).catch(() => problems.push(`${tab.now}: it does not come to an end`));
+}
+
+/** Within the page, as a click on a link goes, or from outside. */
+async function visit(tab, path, name, fresh = false) {
+  tab.now = name;
+  if (fresh || !tab.url().startsWith(base)) await tab.goto(base + path);
+  else await tab.evaluate((to) => history.pushState({}, "", to), path);
+  await tab.waitForFunction((to) => location.pathname + location.search === to || document.querySelector("h1") !== null, path);
+  await settled(tab);
+  assert.ok(!/^[12]$/.test(await tab.title()), `${name}: a script of a text ran`);
+  assert.equal(await tab.locator("main img:not([src*=icon])").count(), 0, `${name}: a picture of a text was made`);
+}
+
+async function signIn(tab, person) {
+  tab.now = "sign in";
+  await tab.goto(base);
+  await tab.getByLabel("E-mail address").fill(person.email);
+  await tab.getByLabel("Password").fill(person.password);
+}
+async function enter(tab) {
+  await tab.getByRole("button", { name: "Sign in" }).click();
+  await tab.locator("a.item-main").first().waitFor();
+}
+
+/** Runs these at once. */
+const together = (...tasks) => Promise.all(tasks.map((task) => task()));
+
 // 1. From nothing to a lit sentence.
-const context = await newContext({ viewport: { width: 1280, height: 800 }, locale: "en-US" });
-const page = await context.newPage();
-const where = { now: "first run" };
-watch(page, where);
+const context = await newContext(DESKTOP);
+const page = await newTab(context, "first run");
 await page.goto(base);
 await page.getByLabel("Name").fill(PERSON.name);
 await page.getByLabel("E-mail address").fill(PERSON.email);
 await page.getByLabel("Password").fill(PERSON.password);
-await look(page, where, "first-account");
+await look(page, "first-account");
 await page.getByRole("button", { name: "Make the account" }).click();
 await page.getByRole("button", { name: "Read the sample paper" }).click();
 await page.waitForURL(/\/sources\/[^/]+\?fact=/, { timeout: 60_000 });
@@ -73,30 +122,32 @@ assert.ok(lit < 60, `a sentence was lit after ${lit} s only`);
 const box = await page.locator(".pdf-mark.lit").first().boundingBox();
 assert.ok(box && box.width > 20 && box.height > 5 && box.y > 0 && box.y < 800, `the mark is not in view: ${JSON.stringify(box)}`);
 await page.waitForFunction(() => document.querySelectorAll(".textLayer span").length > 5);
-await look(page, where, "reader-first");
+await look(page, "reader-first");
 
 // 2. Hostile text, by drop as well as by the API of the page.
-where.now = "add";
+page.now = "add";
 await page.goto(`${base}/r/starter/sources?add=1`);
 const text = `# Bay ${HOSTILE}\n\nThe Bay of Fundy has the highest tides in the world. The Annapolis Royal power station opened in 1984. The tidal range at Burntcoat Head reaches 16 metres. The Moon causes two thirds of the tides of the Earth ${HOSTILE}.\n`;
 await page.locator("input[type=file]").setInputFiles({ name: `${HOSTILE}.md`, mimeType: "text/markdown", buffer: Buffer.from(text) });
-await look(page, where, "add");
+await look(page, "add");
 await page.getByRole("button", { name: "Add 1 source" }).click();
 await page.getByRole("link", { name: "Open" }).waitFor();
 await page.getByRole("button", { name: "Close" }).last().click();
 
-// What follows is asked for with the token of the page.
-const token = (await (await fetch(`${base}/api/v1/auth/login`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ email: PERSON.email, password: PERSON.password }) })).json()).token;
-const call = async (method, path, body) => {
-  const response = await fetch(`${base}/api/v1/repositories/starter${path}`, { method, headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: body && JSON.stringify(body) });
+// What follows is asked for by a program.
+const ask = async (token, method, path, body) => {
+  const headers = { "content-type": "application/json", ...(token ? { authorization: `Bearer ${token}` } : {}) };
+  const response = await fetch(`${base}/api/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
   assert.ok(response.ok, `${method} ${path}: ${response.status} ${await response.clone().text()}`);
   return response.json();
 };
+const { token } = await ask(null, "POST", "/auth/login", { email: PERSON.email, password: PERSON.password });
+const call = (method, path, body) => ask(token, method, `/repositories/starter${path}`, body);
 const until = async (what, read) => {
-  for (let n = 0; n < 120; n += 1) {
+  for (let n = 0; n < 240; n += 1) {
     const found = await read();
     if (found) return found;
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    await new Promise((resolve) => setTimeout(resolve, 125));
   }
   throw new Error(`${what} did not come`);
 };
@@ -107,6 +158,8 @@ const sources = await until("the second source", async () => {
 const report = await call("POST", "/reports", { title: `Tides ${HOSTILE}`, body_markdown: `# Tides\n\nThe Annapolis Royal power station opened in 1984. Penguins build nests of pebbles every year ${HOSTILE}.\n` });
 const investigation = await call("POST", "/investigations", { title: `Power ${HOSTILE}`, topic: HOSTILE });
 await call("POST", `/investigations/${investigation.id}/sources`, { source_id: sources[0].id });
+await call("POST", "/settings/contexts", { label: `Tides ${HOSTILE}`.slice(0, 100), description: HOSTILE });
+const other = await ask(token, "POST", "/repositories", { name: `Secret ${HOSTILE}` });
 await until("the check of the report", async () => (await call("GET", `/reports/${report.id}`)).status === "annotated");
 const concepts = await until("concepts", async () => {
   const { data } = await call("GET", "/concepts?show_small=true");
@@ -116,12 +169,15 @@ const facts = (await call("GET", "/facts")).data;
 const pdf = sources.find((one) => one.kind === "pdf");
 const markdown = sources.find((one) => one.kind !== "pdf");
 const factOf = async (source) => (await call("GET", `/sources/${source.id}/references?cited=true&limit=1`)).data[0].facts[0].fact_id;
+done("sources, a report and concepts are there");
 
 // 3. Every page.
 const r = "/r/starter";
 const pages = {
   repositories: "/",
   account: "/account",
+  keys: "/account/keys",
+  programs: "/account/programs",
   sources: `${r}/sources`,
   reader: `${r}/sources/${pdf.id}?fact=${await factOf(pdf)}`,
   about: `${r}/sources/${pdf.id}?view=about`,
@@ -142,100 +198,256 @@ const pages = {
   table: `${r}/graph?view=table`,
   history: `${r}/history`,
   jobs: `${r}/jobs`,
+  cost: `${r}/cost`,
+  exchange: `${r}/exchange`,
+  members: `${r}/members`,
+  settings: `${r}/settings`,
+  reading: `${r}/settings?tab=reading`,
+  contexts: `${r}/settings?tab=contexts`,
+  audit: `${r}/audit`,
+  health: "/admin",
+  accounts: "/admin/users",
+  "all-jobs": "/admin/jobs",
+  "all-cost": "/admin/cost",
+  roles: "/admin/roles",
+  "all-audit": "/admin/audit",
+  promptsets: "/promptsets",
   missing: `${r}/facts/00000000-0000-7000-8000-000000000000`,
   nowhere: `${r}/nowhere`,
 };
 await context.close();
-async function visit(tab, name, which) {
-  where.now = which;
-  await tab.goto(base + pages[name]);
-  await tab.locator("h1").first().waitFor({ state: "attached" });
-  await tab.waitForLoadState("networkidle", { timeout: 1_000 }).catch(() => {});
-  if (name === "reader") await tab.locator(".pdf-mark.lit").first().waitFor();
-  assert.ok(!/^[12]$/.test(await tab.title()), `${which}: a script of a text ran`);
-  assert.equal(await tab.locator("main img:not([src*=icon])").count(), 0, `${which}: a picture of a text was made`);
-}
-const signIn = async (tab) => {
-  where.now = "sign in";
-  await tab.goto(base);
-  await tab.getByLabel("E-mail address").fill(PERSON.email);
-  await tab.getByLabel("Password").fill(PERSON.password);
-};
-const enter = async (tab) => {
-  await tab.getByRole("button", { name: "Sign in" }).click();
-  await tab.locator("a.item-main").first().waitFor();
-};
-
-const desktop = await newContext({ viewport: { width: 1280, height: 800 }, locale: "en-US" });
-const tab = await desktop.newPage();
-watch(tab, where);
-await signIn(tab);
-await look(tab, where, "sign-in-light");
+const desktop = await newContext(DESKTOP);
+const tab = await newTab(desktop);
+await signIn(tab, PERSON);
+await look(tab, "sign-in-light");
 await enter(tab);
-for (const name of Object.keys(pages)) {
-  await visit(tab, name, `${name}, light`);
-  await look(tab, where, `${name}-light`);
-  where.now = `${name}, dark`;
-  await tab.emulateMedia({ colorScheme: "dark" });
-  await look(tab, where, `${name}-dark`, false);
-  await tab.emulateMedia({ colorScheme: "light" });
-}
-console.log(`all pages walked (${since()})`);
 
-// 4. Three tabs at once stay signed in.
-where.now = "three tabs";
-for (let round = 0; round < 3; round += 1) {
-  const tabs = await Promise.all([1, 2, 3].map(() => desktop.newPage()));
-  await Promise.all(tabs.map((one) => one.goto(`${base}${r}/facts`)));
-  await Promise.all(tabs.map((one) => one.locator("a.item-main").first().waitFor()));
-  await Promise.all(tabs.map((one) => one.close()));
+async function walk(names, tab, { suffix = "light", dark = true, rules, fresh = false } = {}) {
+  for (const name of names) {
+    await visit(tab, pages[name], `${name}, ${suffix}`, fresh);
+    if (name === "reader") await tab.locator(".pdf-mark.lit").first().waitFor();
+    await look(tab, `${name}-${suffix}`, rules);
+    if (!dark) continue;
+    tab.now = `${name}, dark`;
+    await tab.emulateMedia({ colorScheme: "dark" });
+    await look(tab, `${name}-dark`, COLOURS);
+    await tab.emulateMedia({ colorScheme: "light" });
+  }
 }
-console.log(`three tabs stay signed in (${since()})`);
 
-// 5. By keyboard alone: the palette leads to a fact, `?` shows the keys, `g f` and `j` lead through a list.
-where.now = "keyboard";
-await tab.goto(`${base}${r}/sources`);
-await tab.locator("a.item-main").first().waitFor();
-await tab.keyboard.press("Control+k");
-await tab.getByRole("combobox").fill("Annapolis");
-await tab.getByRole("option").filter({ hasText: "Annapolis Royal" }).first().waitFor();
-await tab.keyboard.press("Enter");
-await tab.waitForURL(/\/(facts|concepts|reports|sources)\//);
-await tab.locator("h1").first().waitFor();
-await tab.keyboard.press("?");
-await tab.getByRole("dialog").waitFor();
-await look(tab, where, "keys");
-await tab.keyboard.press("Escape");
-await tab.getByRole("dialog").waitFor({ state: "detached" });
-await tab.keyboard.press("g");
-await tab.keyboard.press("f");
-await tab.waitForURL(/\/facts$/);
-await tab.locator("a.item-main").first().waitFor();
-// The list may be drawn anew in the moment after it came.
-for (let tries = 0; tries < 20; tries++) {
-  await tab.keyboard.press("j");
-  if (await tab.evaluate(() => document.activeElement?.matches("[data-main]"))) break;
-  await tab.waitForTimeout(250);
+/** By keyboard alone: the palette leads to a fact, `?` shows the keys, `g f` and `j` lead through a list. */
+async function keyboard() {
+  const tab = await newTab(desktop, "keyboard");
+  await tab.goto(`${base}${r}/sources`);
+  await tab.locator("a.item-main").first().waitFor();
+  await tab.keyboard.press("Control+k");
+  await tab.getByRole("combobox").fill("Annapolis");
+  await tab.getByRole("option").filter({ hasText: "Annapolis Royal" }).first().waitFor();
+  await tab.keyboard.press("Enter");
+  await tab.waitForURL(/\/(facts|concepts|reports|sources)\//);
+  await tab.locator("h1").first().waitFor();
+  await tab.keyboard.press("?");
+  await tab.getByRole("dialog").waitFor();
+  await look(tab, "keys");
+  await tab.keyboard.press("Escape");
+  await tab.getByRole("dialog").waitFor({ state: "detached" });
+  await tab.keyboard.press("g");
+  await tab.keyboard.press("f");
+  await tab.waitForURL(/\/facts$/);
+  await tab.locator("a.item-main").first().waitFor();
+  // The list may be drawn anew in the moment after it came.
+  for (let tries = 0; tries < 20; tries++) {
+    await tab.keyboard.press("j");
+    if (await tab.evaluate(() => document.activeElement?.matches("[data-main]"))) break;
+    await tab.waitForTimeout(250);
+  }
+  await tab.waitForFunction(() => document.activeElement?.matches("[data-main]"));
+  await tab.keyboard.press("Enter");
+  await tab.waitForURL(/\/facts\/./);
+  await tab.close();
+  done("by keyboard alone");
 }
-await tab.waitForFunction(() => document.activeElement?.matches("[data-main]"));
-await tab.keyboard.press("Enter");
-await tab.waitForURL(/\/facts\/./);
+
+/** `f` finds words in a PDF, without case, and marks them where they stand; and in a text. */
+async function finding() {
+  const tab = await newTab(desktop, "find");
+  for (const [path, words] of [[`${r}/sources/${pdf.id}`, "THE "], [`${r}/sources/${markdown.id}`, "annapolis"]]) {
+    await tab.goto(base + path);
+    await tab.getByRole("region", { name: "Document" }).waitFor();
+    await tab.locator("h1").first().waitFor();
+    await tab.keyboard.press("f");
+    await tab.getByRole("searchbox", { name: "Find in the document" }).fill(words.trim());
+    await tab.waitForFunction(() => /^1 of \d/.test(document.querySelector(".find-sum")?.textContent ?? ""));
+    await tab.waitForFunction(() => [...(CSS.highlights.get("okt-found-now") ?? [])].some((range) => {
+      const at = range.getBoundingClientRect();
+      return at.width > 0 && at.top > 0 && at.bottom < innerHeight;
+    }));
+    await look(tab, `find-${words.trim().toLowerCase()}`);
+    if (words === "THE ") {
+      await tab.keyboard.press("Enter");
+      await tab.waitForFunction(() => /^2 of \d/.test(document.querySelector(".find-sum")?.textContent ?? ""));
+    }
+    await tab.keyboard.press("Escape");
+    await tab.locator(".find").waitFor({ state: "detached" });
+  }
+  await tab.close();
+  done("words are found in documents");
+}
+
+/** A bundle is written, downloaded, and known again; a key is made and works. */
+async function keeping() {
+  const tab = await newTab(desktop, "bundle");
+  await tab.goto(`${base}${r}/exchange`);
+  await tab.getByRole("button", { name: "Write a bundle" }).click();
+  const [file] = await Promise.all([tab.waitForEvent("download"), tab.getByRole("button", { name: "Download" }).click({ timeout: 30_000 })]);
+  const bundle = await file.path();
+  await tab.locator("input[type=file]").setInputFiles(bundle);
+  await tab.getByText("Everything in it is here already.").waitFor({ timeout: 30_000 });
+  await look(tab, "bundle");
+  tab.now = "new key";
+  await visit(tab, "/account/keys", "new key");
+  await tab.getByRole("button", { name: "New key" }).first().click();
+  await tab.getByLabel("Name").fill("Nightly");
+  await look(tab, "new-key");
+  await tab.getByRole("button", { name: "Make a key" }).click();
+  const key = await tab.getByLabel("Key", { exact: true }).inputValue();
+  assert.ok((await ask(key, "GET", "/repositories/starter/facts")).data.length > 0, "the key reads facts");
+  await tab.close();
+  done("a bundle is known again, a key works");
+}
+
+/** Somebody is invited, makes an account, and sees what a viewer may see, and nothing of another repository. */
+async function guest() {
+  const host = await newTab(desktop, "invite");
+  await host.goto(`${base}${r}/members`);
+  await host.getByRole("button", { name: "Invite somebody" }).click();
+  await host.getByLabel("E-mail address").fill(GUEST.email);
+  await host.getByRole("button", { name: "Make a link" }).click();
+  const link = await host.getByLabel("Link").inputValue();
+  await look(host, "invited", COLOURS);
+  await host.close();
+  const theirs = await newContext(DESKTOP);
+  const tab = await newTab(theirs, "join");
+  await tab.goto(link);
+  await tab.getByLabel("Name").fill(GUEST.name);
+  await tab.getByLabel("E-mail address").fill(GUEST.email);
+  await tab.getByLabel("Password").fill(GUEST.password);
+  await look(tab, "join");
+  await tab.getByRole("button", { name: "Make the account" }).click();
+  await tab.locator("a.item-main").first().waitFor();
+  assert.equal(await tab.getByText("Secret").count(), 0, "another repository is listed");
+  for (const [path, said] of [[`${r}/settings?tab=reading`, "You can't see this"], [`${r}/audit`, "You can't see this"], [`/r/${other.slug}/sources`, "There is nothing here"], ["/admin/users", "You can't see this"]]) {
+    await visit(tab, path, `${path}, as a guest`);
+    await tab.getByText(said).first().waitFor();
+    assert.equal(await tab.getByText("Secret").count(), 0, `${path} tells of another repository`);
+  }
+  await look(tab, "forbidden");
+  await theirs.close();
+  done("a guest sees what they may see");
+}
+
+/** The documentation of the API, under its own policy: what a problem leads to, search, a request as oneself. */
+async function documentation() {
+  const tab = await newTab(desktop, "documentation");
+  await tab.goto(`${base}/api/docs#problem-not_found`);
+  const heading = tab.getByRole("heading", { name: "not_found", exact: true }).first();
+  await heading.waitFor({ timeout: 30_000 });
+  await tab.waitForFunction(() => {
+    const at = [...document.querySelectorAll("h3")].find((one) => one.textContent?.trim() === "not_found")?.getBoundingClientRect();
+    return at && at.top > -50 && at.top < innerHeight;
+  });
+  await look(tab, "documentation-problem");
+  await tab.getByRole("button", { name: /^Search/ }).first().click();
+  await tab.getByRole("combobox").fill("own profile");
+  await tab.getByText("/api/v1/users/me", { exact: true }).first().waitFor();
+  await tab.keyboard.press("Escape");
+  await tab.goto("about:blank");
+  await tab.goto(`${base}/api/docs#tag/accounts/GET/api/v1/users/me`);
+  const operation = tab.locator("section[id$='GET/api/v1/users/me']");
+  await operation.getByRole("button", { name: /Test Request/ }).click({ timeout: 30_000 });
+  const [answer] = await Promise.all([tab.waitForResponse(/\/api\/v1\/users\/me$/), tab.getByRole("button", { name: /^Send/ }).first().click()]);
+  assert.equal(answer.status(), 200, "a request of the documentation is sent as oneself");
+  await tab.close();
+  const phone = await newContext({ ...PHONE, colorScheme: "dark" });
+  const small = await newTab(phone, "documentation, phone");
+  await small.goto(`${base}/api/docs`);
+  await small.getByRole("heading", { name: "Getting started" }).first().waitFor({ timeout: 30_000 });
+  await look(small, "documentation-phone");
+  await phone.close();
+  done("the documentation works");
+}
+
+/** Several tabs at once stay signed in. */
+async function tabs(rounds, many) {
+  for (let round = 0; round < rounds; round += 1) {
+    const opened = await Promise.all(Array.from({ length: many }, () => newTab(desktop, `${many} tabs`)));
+    await Promise.all(opened.map((one) => one.goto(`${base}${r}/facts`)));
+    await Promise.all(opened.map((one) => one.locator("a.item-main").first().waitFor()));
+    await Promise.all(opened.map((one) => one.close()));
+  }
+  done(`${many} tabs stay signed in`);
+}
+
+async function onPhone(names) {
+  const phone = await newContext(PHONE);
+  const small = await newTab(phone);
+  await signIn(small, PERSON);
+  await enter(small);
+  await walk(names, small, { suffix: "phone", dark: false, rules: COLOURS });
+  await phone.close();
+  done("on a phone");
+}
+
+const names = Object.keys(pages);
+const half = Math.ceil(names.length / 2);
+const second = await newTab(desktop);
+await second.goto(base);
+await second.locator("a.item-main").first().waitFor();
+// Two things at a time: while one waits the other one works.
+await together(
+  () => walk(names.slice(0, half), tab),
+  () => walk(names.slice(half), second),
+);
+await Promise.all([tab.close(), second.close()]);
+done("all pages walked");
+await together(
+  async () => {
+    await keyboard();
+    await finding();
+    await keeping();
+  },
+  async () => {
+    await guest();
+    await documentation();
+    await onPhone(["sources", "reader", "fact", "report", "graph", "cost", "settings", "members"]);
+  },
+);
+await tabs(long ? 10 : 3, long ? 10 : 3);
+
+if (long) {
+  await onPhone(names);
+  const zoomed = await newContext(ZOOMED);
+  const near = await newTab(zoomed);
+  await signIn(near, PERSON);
+  await enter(near);
+  await walk(names, near, { suffix: "zoomed", dark: false });
+  await zoomed.close();
+  done("at 400 % zoom");
+  const german = await newContext({ ...DESKTOP, locale: "de-DE" });
+  const deutsch = await newTab(german, "Anmelden");
+  await deutsch.goto(base);
+  await deutsch.getByLabel("E-Mail-Adresse").fill(PERSON.email);
+  await deutsch.getByLabel("Passwort").fill(PERSON.password);
+  await deutsch.getByRole("button", { name: "Anmelden" }).click();
+  await deutsch.locator("a.item-main").first().waitFor();
+  await walk(names, deutsch, { suffix: "german", dark: false });
+  await german.close();
+  done("in German");
+}
 await desktop.close();
-
-// 6. On a phone.
-const phone = await newContext({ viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, locale: "en-US" });
-const small = await phone.newPage();
-watch(small, where);
-await signIn(small);
-await enter(small);
-for (const name of ["sources", "reader", "fact", "report", "graph"]) {
-  await visit(small, name, `${name}, phone`);
-  await look(small, where, `${name}-phone`, false);
-}
-await phone.close();
 await browser.close();
 if (problems.length > 0) {
   console.log([...new Set(problems)].join("\n"));
   process.exit(1);
 }
-console.log(`nothing is wrong (${since()})`);
+done("nothing is wrong");

@@ -10,24 +10,21 @@ use okt_wire::vocabulary;
 use utoipa::OpenApi;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
-use crate::{Api, docs};
+use crate::{Api, docs, web};
+
+/// What the document begins with: getting started, and credentials.
+const ABOUT: &str = include_str!("../templates/about.md");
 
 /// The document and the page, rendered once; answers share them.
 pub(crate) struct Documents {
     pub(crate) json: Bytes,
-    pub(crate) page: docs::DocsPage,
+    pub(crate) page: Bytes,
 }
 
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "okt",
-        description = "Knowledge-graph research: sources become atomic facts, traceable to the sentence.\n\n\
-            Errors are problems (RFC 9457) with a stable `code`. Lists are `{data, next_cursor}` and page by an opaque \
-            `cursor`. Every answer carries `X-Request-Id`. Addresses answer with and without a trailing slash.\n\n\
-            To begin: make an account (`registerUser`), send its `token` as `Authorization: Bearer …`, make a repository \
-            (`createRepository`), upload a file (`uploadSource`) and read the facts (`listFacts`). Programs that run \
-            unattended use an API key (`createApiKey`); programs of others ask for access by OAuth.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     servers((url = "/", description = "The installation that you read this on")),
@@ -65,10 +62,12 @@ pub(crate) struct Documents {
 )]
 struct Document;
 
-/// Title and shared components; the table adds the rest.
+/// Introduction, errors and shared components; the table adds the rest.
 pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi();
     env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
+    document.info.description = Some(ABOUT.to_owned());
+    document.extensions.get_or_insert_default().insert("x-problems".to_owned(), docs::problems());
     let mut bearer = Http::new(HttpAuthScheme::Bearer);
     bearer.description = Some("Session token, OAuth access token or personal API key".to_owned());
     let components = document.components.get_or_insert_default();
@@ -81,7 +80,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
 pub fn finish(api: &Api, routes: &Routes<Api>) -> Result<(), Error> {
     let document = routes.openapi();
     let json = serde_json::to_string_pretty(&document).map_err(Error::internal)?;
-    let page = docs::DocsPage::render(&document)?;
+    let page = web::documentation(api.app.config().oauth.issuer.as_ref());
     api.documents
         .set(Documents { json: json.into(), page })
         .map_err(|_| Error::internal("the documents were rendered twice"))

@@ -12,6 +12,8 @@ use url::Url;
 
 /// The first page of the UI.
 const INDEX: &str = "index.html";
+/// The page of the documentation, which is served at an address of its own.
+const DOCUMENTATION: &str = "docs.html";
 /// Where the names of files carry a hash or a version.
 const ASSETS: &str = "assets/";
 /// What the page says where the paths of the UI begin.
@@ -22,7 +24,7 @@ const ENCODINGS: [(&str, &str); 2] = [(".br", "br"), (".gz", "gzip")];
 const WITHOUT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>okt</title>\
     <meta name=\"viewport\" content=\"width=device-width\"><h1>okt</h1>\
     <p>This okt was built without the web UI. Build it with <code>cargo xtask web</code>, then build okt again.\
-    <p>The HTTP API is described at <a href=\"api/docs\">/api/docs</a>.</html>";
+    <p>The HTTP API is described at <a href=\"/api/v1/openapi.json\">/api/v1/openapi.json</a>.</html>";
 
 #[derive(Embed)]
 #[folder = "../../web/dist"]
@@ -31,12 +33,22 @@ struct Dist;
 
 /// All files of the UI. `issuer` is the address under which browsers know this installation.
 pub(crate) fn files(issuer: Option<&Url>) -> StaticFiles {
-    let page = Dist::get(INDEX).map(|file| String::from_utf8_lossy(&file.data).into_owned());
-    let page = page.unwrap_or_else(|| WITHOUT.to_owned());
-    let base = BASE.replace("\"/\"", &format!("\"{}/\"", prefix(issuer)));
-    let files = Dist::iter().filter(|name| name != INDEX && !is_encoded(name) && !name.starts_with('.'));
+    let files = Dist::iter().filter(|name| ![INDEX, DOCUMENTATION].contains(&name.as_ref()));
+    let files = files.filter(|name| !is_encoded(name) && !name.starts_with('.'));
     let files = files.filter_map(|name| Some((name.to_string(), read(&name)?)));
-    StaticFiles::new(EntryPage::new(&page.replacen(BASE, &base, 1)), files)
+    StaticFiles::new(EntryPage::new(&page(INDEX, issuer)), files)
+}
+
+/// The page of the API's documentation.
+pub(crate) fn documentation(issuer: Option<&Url>) -> Bytes {
+    page(DOCUMENTATION, issuer).into()
+}
+
+/// A page that finds its files from every path.
+fn page(name: &str, issuer: Option<&Url>) -> String {
+    let page = Dist::get(name).map(|file| String::from_utf8_lossy(&file.data).into_owned());
+    let page = page.unwrap_or_else(|| WITHOUT.to_owned());
+    page.replacen(BASE, &format!("<base href=\"{}/\">", prefix(issuer)), 1)
 }
 
 /// What stands before every path of this installation, for browsers: empty, or such as `/okt`.

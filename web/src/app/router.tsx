@@ -18,6 +18,8 @@ const account = createRoute({ getParentRoute: () => root, path: "/account", comp
 const keys = createRoute({ getParentRoute: () => root, path: "/account/keys", component: lazyRouteComponent(() => import("../pages/keys")) });
 const programs = createRoute({ getParentRoute: () => root, path: "/account/programs", component: lazyRouteComponent(() => import("../pages/programs")) });
 
+const join = createRoute({ getParentRoute: () => root, path: "/join", component: lazyRouteComponent(() => import("../pages/join")) });
+
 type Spent = { by?: string; days?: string };
 const spent = (search: Record<string, unknown>): Spent => ({ by: text(search.by), days: text(search.days) });
 type Recorded = { from?: string; to?: string; action?: string; actor?: string; object?: string };
@@ -157,7 +159,7 @@ const settings = createRoute({
 });
 
 const pages = [overview, sources, reader, search, facts, fact, concepts, concept, contradictions, investigations, investigation, reports, report, graph, history, jobs, cost, exchange, members, audit, settings];
-const tree = root.addChildren([home, account, keys, programs, health, users, allJobs, allCost, roles, allAudit, promptsets, ...development, repository.addChildren(pages)]);
+const tree = root.addChildren([home, account, keys, programs, join, health, users, allJobs, allCost, roles, allAudit, promptsets, ...development, repository.addChildren(pages)]);
 
 export const router = createRouter({
   routeTree: tree,

@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { UserPlus } from "lucide-react";
 import { useState } from "react";
 import { ApiError, api, ok, R, type Schemas } from "../api/client";
+import { BASE } from "../api/session";
 import { useAct, useCan, usePages, useRepo, useRepository } from "../app/queries";
 import { say } from "../app/toasts";
 import { useTitle } from "../app/title";
@@ -156,7 +157,7 @@ function Invite({ onClose }: { onClose: () => void }) {
       {act.data ? (
         <div className="stack">
           <p>{t("Give this link to {name}. It can be used once, within seven days. No mail is sent.", { name: act.data.email })}</p>
-          <Secret label={t("Link")} value={act.data.link} />
+          <Secret label={t("Link")} value={`${BASE}join#${act.data.secret}`} />
           <div className="row dialog-buttons">
             <Button primary onPress={onClose}>
               {t("Done")}

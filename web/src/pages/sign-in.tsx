@@ -1,6 +1,7 @@
 //! The first account, signing in, and making an account.
 
 import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { ApiError, ok, open } from "../api/client";
 import { accept, BASE } from "../api/session";
@@ -16,7 +17,8 @@ type Given = { email: string; password: string; name: string; code: string };
 
 export default function SignIn({ again = false }: { again?: boolean }) {
   const setup = useQuery({ queryKey: ["setup"], staleTime: 60_000, queryFn: ({ signal }) => ok(open.GET("/api/v1/setup", { signal })) });
-  const [registering, setRegistering] = useState(false);
+  const invitation = invited();
+  const [registering, setRegistering] = useState(invitation !== null);
   const first = !again && setup.data?.needs_admin === true;
   useTitle(first ? t("First account") : registering ? t("New account") : t("Sign in"));
   if (again) return <Credentials />;
@@ -31,7 +33,7 @@ export default function SignIn({ again = false }: { again?: boolean }) {
         ) : setup.isPending ? null : first ? (
           <Register first />
         ) : registering ? (
-          <Register />
+          <Register invitation={invitation} />
         ) : (
           <>
             <h1>{t("Sign in")}</h1>
@@ -44,7 +46,7 @@ export default function SignIn({ again = false }: { again?: boolean }) {
               <Button quiet small onPress={() => setRegistering(false)}>
                 {t("I have an account")}
               </Button>
-            ) : setup.data.registration === "open" ? (
+            ) : setup.data.registration === "open" || invitation !== null ? (
               <Button quiet small onPress={() => setRegistering(true)}>
                 {t("Make an account")}
               </Button>
@@ -102,18 +104,21 @@ function Credentials() {
   );
 }
 
-function Register({ first = false }: { first?: boolean }) {
+function Register({ first = false, invitation = null }: { first?: boolean; invitation?: string | null }) {
   const [given, setGiven] = useState<Given>({ email: "", password: "", name: "", code: "" });
   const [needsCode, setNeedsCode] = useState(false);
+  const navigate = useNavigate();
   const act = useMutation({
     mutationFn: () =>
       ok(
         open.POST("/api/v1/auth/register", {
-          body: { email: given.email, password: given.password, name: given.name, cookie: true, ...(given.code ? { setup_code: given.code.trim() } : {}) },
+          body: { email: given.email, password: given.password, name: given.name, cookie: true, ...(given.code ? { setup_code: given.code.trim() } : {}), ...(invitation ? { invitation } : {}) },
         }),
       ),
     onSuccess: (signed) => {
       if (first) sessionFlag();
+      // It is used up: the account has joined.
+      if (invitation) void navigate({ to: "/", replace: true });
       accept(signed.token, signed.expires_in);
     },
     onError: (error) => {
@@ -126,6 +131,7 @@ function Register({ first = false }: { first?: boolean }) {
     <>
       <h1>{first ? t("Make the first account") : t("Make an account")}</h1>
       {first && <p className="soft">{t("It will administrate this installation.")}</p>}
+      {invitation && <p className="soft">{t("You are invited to a repository. With an account you join it; if you have one, sign in.")}</p>}
       <Form onSubmit={() => act.mutate()} error={needsCode && !given.code ? undefined : act.error} label={t("Make an account")}>
         <Field label={t("Name")} autoComplete="name" autoFocus value={given.name} onChange={(name) => set({ name })} error={error?.field("name")} />
         <Field label={t("E-mail address")} type="email" autoComplete="username" value={given.email} onChange={(email) => set({ email })} error={error?.field("email")} />
@@ -149,6 +155,11 @@ function Register({ first = false }: { first?: boolean }) {
       </p>
     </>
   );
+}
+
+/** The secret of an invitation that somebody has followed. It is behind the #, so that it is in no log. */
+export function invited(): string | null {
+  return location.pathname === `${new URL(BASE).pathname}join` && location.hash.length > 1 ? location.hash.slice(1) : null;
 }
 
 /** The next page welcomes. */
