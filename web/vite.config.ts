@@ -24,6 +24,15 @@ const pdfjsFiles: Plugin = {
   },
 };
 
+const sample = resolve(import.meta.dirname, "../docs/sample/tides.pdf");
+
+/** The paper that one can try okt with. */
+const samplePaper: Plugin = {
+  name: "sample-paper",
+  closeBundle: () => cpSync(sample, resolve(import.meta.dirname, "dist/sample.pdf")),
+  configureServer: (server) => void server.middlewares.use("/sample.pdf", (_, response) => response.setHeader("content-type", "application/pdf").end(readFileSync(sample))),
+};
+
 const scalar = resolve(import.meta.dirname, "node_modules/@scalar/api-reference");
 const scalarVersion: string = JSON.parse(readFileSync(`${scalar}/package.json`, "utf8")).version;
 const scalarFolder = `assets/scalar-${scalarVersion}`;
@@ -50,7 +59,7 @@ const noNonce: Plugin = {
 export default defineConfig({
   // The page has a `<base>`, so that okt works below a path.
   base: "./",
-  plugins: [react(), { ...optimizeLocales.vite({ locales: ["en-US", "de-DE"] }), enforce: "pre" }, pdfjsFiles, scalarFiles, noNonce],
+  plugins: [react(), { ...optimizeLocales.vite({ locales: ["en-US", "de-DE"] }), enforce: "pre" }, samplePaper, pdfjsFiles, scalarFiles, noNonce],
   define: { PDFJS_FOLDER: JSON.stringify(pdfjsFolder), SCALAR_FOLDER: JSON.stringify(scalarFolder) },
   worker: { format: "es" },
   build: {
