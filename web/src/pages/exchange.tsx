@@ -206,7 +206,7 @@ function Rows({ output }: { output: ImportOutput }) {
   const lost = typeof output.rows.citations_lost === "number" ? output.rows.citations_lost : 0;
   return (
     <>
-      {rows.length === 0 ? <p>{t("The bundle is empty.")}</p> : <Table label={t("What comes in")} head={["", { text: t("New"), number: true }, { text: t("Here already"), number: true }]} rows={rows} />}
+      {rows.length === 0 ? <p>{t("The bundle is empty.")}</p> : <Table label={t("What comes in")} head={[t("What"), { text: t("New"), number: true }, { text: t("Here already"), number: true }]} rows={rows} />}
       {lost > 0 && <p className="note warn small">{tn(lost, "{n} citation names a fact that is not in the bundle. Its text stays, without a link.", "{n} citations name facts that are not in the bundle. Their text stays, without a link.")}</p>}
     </>
   );

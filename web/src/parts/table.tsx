@@ -6,7 +6,7 @@ export function Table({ label, head, rows }: { label: string; head: readonly (st
   const numeric = head.map((one) => typeof one !== "string");
   return (
     // It scrolls on a phone, and so it can have the focus.
-    <div className="table-box" tabIndex={0} role="region" aria-label={label}>
+    <div className="table-box" tabIndex={0} role="group" aria-label={label}>
       <table className="table">
         <thead>
           <tr>
