@@ -196,9 +196,18 @@ async fn the_document_begins_with_the_first_steps() {
     let document = TestService::product(&[]).await.get("/api/v1/openapi.json").await.json();
     let about = document["info"]["description"].as_str().unwrap();
     let at = |text: &str| about.find(text).unwrap_or_else(|| panic!("no {text}"));
-    assert!(["## Getting started", "/auth/register", "/repositories ", "/sources/upload", "/facts", "## Authentication"]
+    assert!(
+        [
+            "## Getting started",
+            "/auth/register",
+            "/repositories ",
+            "/sources/upload",
+            "/facts",
+            "## Authentication"
+        ]
         .map(at)
-        .is_sorted());
+        .is_sorted()
+    );
     let tags: Vec<_> = items(&document["tags"]).map(|tag| tag["name"].as_str().unwrap()).collect();
     let place = |name: &str| tags.iter().position(|tag| *tag == name).unwrap_or_else(|| panic!("no {name}"));
     assert!(["Accounts", "Repositories", "Sources", "Facts", "OAuth", "Discovery"].map(place).is_sorted());

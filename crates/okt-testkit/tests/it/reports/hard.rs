@@ -37,11 +37,13 @@ async fn annotations(app: &TestApp, report: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_sentence_without_a_direction_is_compared_by_its_words_and_holds_up_no_other() {
+    let behaviour = Behaviour { dimensions: 64, ..Behaviour::default() };
     let settings = [
         ("SVC__PROVIDERS__EMBEDDING__MODEL", MODEL),
+        ("SVC__PROVIDERS__EMBEDDING__DIMENSIONS", "64"),
         ("SVC__PROVIDERS__DECOMPOSITION__FACT_EXTRACTION__MODEL", EXTRACTIVE_MODEL),
     ];
-    let mut app = TestApp::builder().models(Behaviour::default(), PRICES).settings(&settings).start().await;
+    let mut app = TestApp::builder().models(behaviour, PRICES).settings(&settings).start().await;
     app.work().await;
     source(&app, "bees.txt", &format!("{SUN} {MITE}")).await;
     let nowhere = format!("{NOWHERE}{SUN}");
@@ -81,6 +83,13 @@ async fn a_report_that_waits_has_one_job_and_none_after_somebody_has_cancelled_i
     let behaviour = Behaviour { posture: alike, ..Behaviour::default() };
     let app = with_model(behaviour, &[("SVC__BUDGET__DEFAULT_USD", "0.000001")]).await;
     source(&app, "bees.txt", SUN).await;
+    // What follows the source changes facts too.
+    let open = "SELECT count(*) FROM okt_tasks.jobs WHERE finished_at IS NULL";
+    eventually(Duration::from_mins(1), "no job is open", async || match app.count(open).await {
+        0 => Ok(()),
+        count => Err(count),
+    })
+    .await;
     let report = write(&app, "Bees", SUN).await;
     let mine = "SELECT count(*) FROM okt_tasks.jobs WHERE kind = 'annotate_report'";
     let job = eventually(Duration::from_mins(1), "it waits for the budget", async || {
