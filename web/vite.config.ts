@@ -24,13 +24,16 @@ const pdfjsFiles: Plugin = {
   },
 };
 
-const sample = resolve(import.meta.dirname, "../docs/sample/tides.pdf");
-
-/** The paper that one can try okt with. */
-const samplePaper: Plugin = {
-  name: "sample-paper",
-  closeBundle: () => cpSync(sample, resolve(import.meta.dirname, "dist/sample.pdf")),
-  configureServer: (server) => void server.middlewares.use("/sample.pdf", (_, response) => response.setHeader("content-type", "application/pdf").end(readFileSync(sample))),
+/** The paper and the repository that one can try okt with. */
+const samples = [
+  ["sample.pdf", "tides.pdf", "application/pdf"],
+  ["sample.okt", "electric-ferries.okt.json.gz", "application/gzip"],
+].map(([name, file, type]) => ({ name: name!, type: type!, path: resolve(import.meta.dirname, "../docs/sample", file!) }));
+const sampleFiles: Plugin = {
+  name: "sample-files",
+  closeBundle: () => samples.forEach(({ name, path }) => cpSync(path, resolve(import.meta.dirname, "dist", name))),
+  configureServer: (server) =>
+    samples.forEach(({ name, path, type }) => server.middlewares.use(`/${name}`, (_, response) => void response.setHeader("content-type", type).end(readFileSync(path)))),
 };
 
 const scalar = resolve(import.meta.dirname, "node_modules/@scalar/api-reference");
@@ -59,7 +62,7 @@ const noNonce: Plugin = {
 export default defineConfig({
   // The page has a `<base>`, so that okt works below a path.
   base: "./",
-  plugins: [react(), { ...optimizeLocales.vite({ locales: ["en-US", "de-DE"] }), enforce: "pre" }, samplePaper, pdfjsFiles, scalarFiles, noNonce],
+  plugins: [react(), { ...optimizeLocales.vite({ locales: ["en-US", "de-DE"] }), enforce: "pre" }, sampleFiles, pdfjsFiles, scalarFiles, noNonce],
   define: { PDFJS_FOLDER: JSON.stringify(pdfjsFolder), SCALAR_FOLDER: JSON.stringify(scalarFolder) },
   worker: { format: "es" },
   build: {

@@ -318,6 +318,26 @@ async function keeping() {
   done("a bundle is known again, a key works");
 }
 
+/** An empty repository takes in the sample, and shows all of it. */
+async function sample() {
+  const tab = await newTab(desktop, "sample");
+  const { slug } = await ask(token, "POST", "/repositories", { name: "Ferries" });
+  await tab.goto(`${base}/r/${slug}`);
+  await tab.getByRole("link", { name: "Look at a finished repository" }).click();
+  await tab.getByRole("button", { name: "Take it in" }).click();
+  await tab.getByText("is here").waitFor();
+  await look(tab, "sample");
+  await tab.goto(`${base}/r/${slug}/contradictions`);
+  await tab.getByText("Marholm").first().waitFor();
+  await look(tab, "sample-contradictions");
+  await tab.goto(`${base}/r/${slug}/reports`);
+  await tab.getByRole("link", { name: "Should Norrøy get electric ferries?" }).click();
+  await tab.getByText("Contradicts").first().waitFor();
+  await look(tab, "sample-report");
+  await tab.close();
+  done("the sample is taken in");
+}
+
 /** Somebody is invited, makes an account, and sees what a viewer may see, and nothing of another repository. */
 async function guest() {
   const host = await newTab(desktop, "invite");
@@ -417,6 +437,7 @@ await together(
     await keyboard();
     await finding();
     await keeping();
+    await sample();
   },
   async () => {
     await guest();

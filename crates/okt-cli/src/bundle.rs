@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{BufReader, Write as _};
+use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,6 +16,9 @@ use crate::client::{Client, given};
 
 /// Between two looks at a job.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// A repository for the first look; `scripts/sample` makes it.
+static SAMPLE: &[u8] = include_bytes!("../../../docs/sample/electric-ferries.okt.json.gz");
 
 #[derive(Args)]
 pub struct BundleArgs {
@@ -71,8 +74,11 @@ struct ExportArgs {
 #[derive(Args)]
 struct ImportArgs {
     /// The bundle.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "sample")]
+    file: Option<PathBuf>,
+    /// Take in the bundle that comes with this program: a small repository about electric ferries.
+    #[arg(long, conflicts_with = "file")]
+    sample: bool,
     #[command(flatten)]
     service: ServiceArgs,
     /// Only tell what would be added.
@@ -146,15 +152,28 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
 
 fn import(args: &ImportArgs) -> anyhow::Result<()> {
     let client = asked(&args.service)?;
+    let open = opener(args.file.clone());
     // Before anything is sent.
-    drop(File::open(&args.file).with_context(|| format!("can't read {}", args.file.display()))?);
+    drop(open()?);
     runtime()?.block_on(async {
-        let file = args.file.clone();
-        let sent = client.upload_bundle(move || File::open(&file)).await?;
+        let sent = client.upload_bundle(open).await?;
         let body = json!({ "upload_id": sent.body["upload_id"], "dry_run": args.dry_run });
         let job = job_of(&client.post("/import-graph", &body).await?.body)?;
         say(&ended(&client, &job).await?)
     })
+}
+
+/// Opens the file, or the sample if there is none.
+fn opener(file: Option<PathBuf>) -> impl Fn() -> io::Result<Box<dyn io::Read + Send>> + Clone + Send + Sync {
+    move || match &file {
+        None => Ok(Box::new(SAMPLE)),
+        Some(file) => match File::open(file) {
+            Ok(opened) => Ok(Box::new(opened)),
+            Err(error) => {
+                Err(io::Error::new(error.kind(), format!("can't read {}: {error}", file.display())))
+            }
+        },
+    }
 }
 
 fn job_of(answer: &Value) -> anyhow::Result<String> {

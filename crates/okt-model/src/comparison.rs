@@ -106,7 +106,8 @@ pub struct FoundContradiction {
 pub struct ContradictionMark {
     pub state: ContradictionState,
     pub note: Option<String>,
-    pub person: UserId,
+    /// Missing where it came with a bundle.
+    pub person: Option<UserId>,
     pub decided_at: DateTime<Utc>,
 }
 

@@ -116,7 +116,7 @@ pub struct CuratedState {
     pub facts: (String, String),
     pub state: String,
     pub note: Option<String>,
-    pub person: UserId,
+    pub person: Option<UserId>,
     pub decided_at: DateTime<Utc>,
 }
 

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, NaiveDate, Utc};
 use okt_model::{
     Contradiction, ContradictionFoundBy, ContradictionMark, ContradictionState, Difference,
-    FoundContradiction, RepositoryId, SideSource,
+    FoundContradiction, RepositoryId, SideSource, UserId,
 };
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -347,11 +347,11 @@ impl TryFrom<Row> for FoundContradiction {
     type Error = okt_pg::Error;
 
     fn try_from(row: Row) -> Result<Self> {
-        let mark = match (row.state, row.person, row.decided_at) {
-            (Some(state), Some(person), Some(decided_at)) => Some(ContradictionMark {
+        let mark = match (row.state, row.decided_at) {
+            (Some(state), Some(decided_at)) => Some(ContradictionMark {
                 state: word("contradiction_states.state", &state)?,
                 note: row.note,
-                person: person.into(),
+                person: row.person.map(UserId::from),
                 decided_at,
             }),
             _ => None,

@@ -195,6 +195,20 @@ impl TestApp {
         .await
     }
 
+    /// Waits until no job waits or runs, but for those that come back by themselves.
+    pub async fn quiet(&self) {
+        eventually(Duration::from_mins(4), "all jobs have ended", async || {
+            let open = "SELECT (SELECT count(*) FROM okt_repository.outbox o
+                                 WHERE NOT EXISTS (SELECT FROM okt_tasks.jobs j WHERE j.id = o.job_id
+                                                    AND (j.finished_at IS NOT NULL OR j.scheduled_at > now() + interval '10 minutes')))
+                             + (SELECT count(*) FROM okt_tasks.jobs WHERE repository_id IS NOT NULL AND finished_at IS NULL
+                                   AND scheduled_at < now() + interval '10 minutes')";
+            let open = self.count(open).await;
+            if open == 0 { Ok(()) } else { Err(open) }
+        })
+        .await;
+    }
+
     /// All facts of a source.
     pub async fn facts(&self, id: &str) -> Vec<Value> {
         let path = format!("/api/v1/repositories/{}/sources/{id}/facts?limit=200", self.repository);

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use okt_app::SeenContradiction;
-use okt_model::{ContradictionSide, ContradictionState, CurationId, Error, FactId};
+use okt_model::{ContradictionSide, ContradictionState, CurationId, Error, FactId, UserId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -23,7 +23,7 @@ pub struct FoundContradictionView {
     /// What the person who said so wrote about it.
     #[schema(required, example = "The second trial had children only")]
     pub note: Option<String>,
-    /// The user who said so; null while it is open.
+    /// The user who said so; null while it is open, and where it was said in the repository that a bundle is from.
     #[schema(required)]
     pub user_id: Option<Uuid>,
     /// When; null while it is open.
@@ -144,7 +144,7 @@ impl From<SeenContradiction> for FoundContradictionView {
         Self {
             id: format!("{}.{}", one.fact.id, other.fact.id),
             state: found.mark.as_ref().map_or(ContradictionState::Open, |mark| mark.state).as_str(),
-            user_id: found.mark.as_ref().map(|mark| mark.person.uuid()),
+            user_id: found.mark.as_ref().and_then(|mark| mark.person).map(UserId::uuid),
             decided_at: found.mark.as_ref().map(|mark| mark.decided_at),
             note: found.mark.and_then(|mark| mark.note),
             difference: found.difference.as_str(),

@@ -3527,7 +3527,7 @@ export interface components {
             state: components["schemas"]["ContradictionState"];
             /**
              * Format: uuid
-             * @description The user who said so; null while it is open.
+             * @description The user who said so; null while it is open, and where it was said in the repository that a bundle is from.
              */
             user_id: string | null;
         };
@@ -5247,7 +5247,7 @@ export interface components {
                 state: components["schemas"]["ContradictionState"];
                 /**
                  * Format: uuid
-                 * @description The user who said so; null while it is open.
+                 * @description The user who said so; null while it is open, and where it was said in the repository that a bundle is from.
                  */
                 user_id: string | null;
             }[];

@@ -148,7 +148,7 @@ const jobs = createRoute({
 });
 
 const cost = createRoute({ getParentRoute: at, path: "/cost", validateSearch: spent, component: lazyRouteComponent(() => import("../pages/cost")) });
-const exchange = createRoute({ getParentRoute: at, path: "/exchange", component: lazyRouteComponent(() => import("../pages/exchange")) });
+const exchange = createRoute({ getParentRoute: at, path: "/exchange", validateSearch: (search: Record<string, unknown>): { sample?: string } => ({ sample: text(search.sample) }), component: lazyRouteComponent(() => import("../pages/exchange")) });
 const members = createRoute({ getParentRoute: at, path: "/members", component: lazyRouteComponent(() => import("../pages/members")) });
 const audit = createRoute({ getParentRoute: at, path: "/audit", validateSearch: recorded, component: lazyRouteComponent(() => import("../pages/audit")) });
 const settings = createRoute({

@@ -1,11 +1,12 @@
 //! What a repository gives to other programs and other instances, and what it takes from them.
 
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useSearch } from "@tanstack/react-router";
 import { CircleCheck, CircleX, FileUp, Loader } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { FileTrigger } from "react-aria-components";
 import { api, ok, R, raw, type Schemas } from "../api/client";
+import { BASE } from "../api/session";
 import { download, fileName } from "../app/download";
 import { isOver } from "../app/events";
 import { reason, useAct, useCan, useRepo, useRepository } from "../app/queries";
@@ -251,6 +252,20 @@ function ImportBundle() {
     take.reset();
     send.mutate(chosen);
   };
+  const sample = useAct(
+    async () => {
+      const response = await fetch(`${BASE}sample.okt`);
+      choose(new File([await response.blob()], "electric-ferries.okt.json.gz", { type: "application/gzip", lastModified: 0 }));
+    },
+    { quiet: true },
+  );
+  const asked = useSearch({ from: "/r/$slug/exchange" }).sample;
+  const begun = useRef(false);
+  useEffect(() => {
+    if (!asked || begun.current) return;
+    begun.current = true;
+    sample.mutate(undefined);
+  }, [asked, sample]);
   // What came with an import is new on every page.
   const told = useRef<string | null>(null);
   const refresh = useAct(async () => {}, { stale: [["repository", repoID], ["sources", repoID], ["facts", repoID], ["concepts", repoID], ["reports", repoID], ["investigations", repoID]] });
@@ -271,6 +286,9 @@ function ImportBundle() {
             <FileUp aria-hidden /> {t("Choose a bundle")}
           </Button>
         </FileTrigger>
+        <Button onPress={() => sample.mutate(undefined)} busy={sample.isPending}>
+          {t("Take the sample bundle")}
+        </Button>
         {file && (
           <span className="break">
             {file.name} <span className="soft small">{bytes(file.size)}</span>

@@ -41,6 +41,7 @@ function Begun({ slug, mayAdd }: { slug: string; mayAdd: boolean }) {
 type Step = "waits" | "runs" | "done" | "failed";
 
 function First({ slug }: { slug: string }) {
+  const can = useCan();
   const navigate = useNavigate();
   const [source, setSource] = useState<string | null>(null);
   const sample = useAct(async () => {
@@ -92,6 +93,11 @@ function First({ slug }: { slug: string }) {
             <LinkButton to="/r/$slug/sources" params={{ slug }} search={{ add: "1" }}>
               {t("Add my own sources")}
             </LinkButton>
+            {can("graph:write") && (
+              <LinkButton to="/r/$slug/exchange" params={{ slug }} search={{ sample: "1" }}>
+                {t("Look at a finished repository")}
+              </LinkButton>
+            )}
           </div>
         ) : (
           <ol className="steps" aria-live="polite">

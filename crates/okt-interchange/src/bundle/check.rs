@@ -249,7 +249,19 @@ pub(super) fn annotation(row: &AnnotationRow, known: &mut Known) -> Checked {
 pub(super) fn curation(row: &CurationRow, known: &mut Known) -> Checked {
     hex("content_hash", &row.content_hash)?;
     hex("other_hash", &row.other_hash)?;
-    length("text", &row.text, 0..=1_000)?;
+    for (name, value, most) in [
+        ("text", &row.text, 1_000),
+        ("note", &row.note, 1_000),
+        ("found_by", &row.found_by, 100),
+        ("judged_by", &row.judged_by, 300),
+    ] {
+        length(name, value, 0..=most)?;
+    }
+    for (name, value) in [("cosine", row.cosine), ("confidence", row.confidence)] {
+        if value.is_some_and(|value| !(-1.0..=1.0).contains(&value.0)) {
+            return Err(format!("{name} is not from -1 to 1"));
+        }
+    }
     row.concept_idx.map_or(Ok(()), |idx| reference(&known.concepts, idx, "concept_idx"))
 }
 

@@ -290,11 +290,12 @@ pub struct AnnotationRow {
     pub judged_by: String,
 }
 
-/// What people decided. The whole section is an addition; kinds that a reader does not know are passed over.
+/// What people decided, and the contradictions that they decide about. The whole section is an addition; kinds that a reader does not know are passed over.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CurationRow {
     /// `rejected_fact` (`content_hash`), `rejected_link` (`content_hash`, `concept_idx`), `rejected_alias` (`concept_idx`,
-    /// `text`), `contradiction` (`content_hash`, `other_hash`, `text`: what was said).
+    /// `text`), `found_contradiction` (`content_hash`, `other_hash`, `text`: how the facts differ, `found_by`, `cosine`, `judged_by`,
+    /// `confidence`), `contradiction` (`content_hash`, `other_hash`, `text`: what was said of them, `note`).
     pub kind: String,
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
     pub content_hash: String,
@@ -304,6 +305,16 @@ pub struct CurationRow {
     pub concept_idx: Option<u32>,
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
     pub text: String,
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
+    pub found_by: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cosine: Option<Decimal>,
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
+    pub judged_by: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Decimal>,
 }
 
 /// A row as it is read, or a piece of what is no list of rows.

@@ -277,6 +277,11 @@ impl Snapshot {
                 other_hash: text(row, 2)?,
                 concept_idx: concept.map(i32::unsigned_abs),
                 text: text(row, 4)?,
+                note: text(row, 5)?,
+                found_by: text(row, 6)?,
+                cosine: row.try_get::<Option<f32>, _>(7)?.map(Decimal::of_single),
+                judged_by: text(row, 8)?,
+                confidence: row.try_get::<Option<f32>, _>(9)?.map(Decimal::of_single),
             }))
         };
         self.each(CURATION, BATCH, curation, &mut out).await
@@ -686,20 +691,31 @@ fn annotation(row: &PgRow) -> Result<AnnotationRow> {
 }
 
 const CURATION: &str = r#"
-    SELECT kind, one, other, idx, text
-      FROM (SELECT 'rejected_fact' AS kind, encode(content_hash, 'hex') AS one, NULL AS other, NULL::integer AS idx, NULL AS text
+    SELECT kind, one, other, idx, text, note, found_by, cosine, judged_by, confidence
+      FROM (SELECT 'rejected_fact' AS kind, encode(content_hash, 'hex') AS one, NULL AS other, NULL::integer AS idx, NULL AS text,
+                   NULL AS note, NULL AS found_by, NULL::real AS cosine, NULL AS judged_by, NULL::real AS confidence
               FROM okt_repository.rejected_facts WHERE repository_id = $1
              UNION ALL
-            SELECT 'rejected_link', encode(l.content_hash, 'hex'), NULL, x.idx, NULL
+            SELECT 'rejected_link', encode(l.content_hash, 'hex'), NULL, x.idx, NULL, NULL, NULL, NULL, NULL, NULL
               FROM okt_repository.rejected_links l JOIN x_concepts x ON x.no = l.concept_no AND x.is_root
              WHERE l.repository_id = $1
              UNION ALL
-            SELECT 'rejected_alias', NULL, NULL, x.idx, a.alias_key
+            SELECT 'rejected_alias', NULL, NULL, x.idx, a.alias_key, NULL, NULL, NULL, NULL, NULL
               FROM okt_repository.rejected_aliases a JOIN x_concepts x ON x.no = a.concept_no AND x.is_root
              WHERE a.repository_id = $1
              UNION ALL
-            SELECT 'contradiction', encode(content_hash, 'hex'), encode(other_hash, 'hex'), NULL, state
-              FROM okt_repository.contradiction_states WHERE repository_id = $1) AS c
+            SELECT 'contradiction', encode(content_hash, 'hex'), encode(other_hash, 'hex'), NULL, state, note, NULL, NULL, NULL, NULL
+              FROM okt_repository.contradiction_states WHERE repository_id = $1
+             UNION ALL
+            SELECT 'found_contradiction', least(encode(a.content_hash, 'hex'), encode(b.content_hash, 'hex')),
+                   greatest(encode(a.content_hash, 'hex'), encode(b.content_hash, 'hex')), NULL, n.difference, NULL, n.found_by, n.cosine,
+                   n.judged_by, n.confidence
+              FROM okt_repository.fact_contradictions n
+              JOIN x_facts i ON i.no = n.fact_no
+              JOIN x_facts o ON o.no = n.other_no
+              JOIN okt_repository.facts a ON a.repository_id = $1 AND a.no = n.fact_no
+              JOIN okt_repository.facts b ON b.repository_id = $1 AND b.no = n.other_no
+             WHERE n.repository_id = $1) AS c
      ORDER BY kind COLLATE "C", one COLLATE "C", other COLLATE "C", idx, text COLLATE "C""#;
 
 fn number(row: &PgRow, column: usize) -> Result<u32> {

@@ -554,7 +554,7 @@ impl<'c> Intake<'c> {
         Ok(())
     }
 
-    /// What people rejected elsewhere holds for what is new here.
+    /// What people rejected elsewhere holds for what is new here; contradictions that were found elsewhere are shown here.
     async fn curation_rows(&mut self) -> Result<()> {
         self.run(
             "INSERT INTO okt_repository.rejected_facts (repository_id, content_hash)
@@ -576,6 +576,32 @@ impl<'c> Intake<'c> {
             "INSERT INTO okt_repository.rejected_aliases (repository_id, alias_key, concept_no)
              SELECT DISTINCT $1::uuid, t.text, m.no FROM t_curation t JOIN m_concepts m ON m.idx = t.concept_idx AND m.is_new
               WHERE t.kind = 'rejected_alias' AND t.text <> ''
+             ON CONFLICT DO NOTHING",
+        )
+        .await?;
+        self.run(
+            "INSERT INTO okt_repository.fact_contradictions
+                    (repository_id, fact_no, other_no, difference, cosine, found_by, judged_by, confidence)
+             SELECT DISTINCT ON (least(one.no, other.no), greatest(one.no, other.no))
+                    $1::uuid, least(one.no, other.no), greatest(one.no, other.no), t.text, t.cosine, t.found_by,
+                    t.judged_by, t.confidence
+               FROM t_curation t
+               JOIN t_facts a ON a.hash = t.hash JOIN m_facts one ON one.idx = a.idx
+               JOIN t_facts b ON b.hash = t.other JOIN m_facts other ON other.idx = b.idx
+              WHERE t.kind = 'found_contradiction' AND one.no <> other.no
+              ORDER BY 2, 3, t.text
+             ON CONFLICT DO NOTHING",
+        )
+        .await?;
+        // What people say here holds. Who said it elsewhere has no account here.
+        self.run(
+            "INSERT INTO okt_repository.contradiction_states (repository_id, content_hash, other_hash, state, note, person)
+             SELECT DISTINCT ON (least(t.hash, t.other), greatest(t.hash, t.other))
+                    $1::uuid, least(t.hash, t.other), greatest(t.hash, t.other), t.text, t.note, NULL::uuid
+               FROM t_curation t
+              WHERE t.kind = 'contradiction' AND t.hash <> t.other
+                AND t.hash IN (SELECT hash FROM t_facts) AND t.other IN (SELECT hash FROM t_facts)
+              ORDER BY 2, 3, t.text
              ON CONFLICT DO NOTHING",
         )
         .await?;

@@ -7,7 +7,10 @@ use okt_interchange::bundle::{
     ImageRow, InvestigationRow, InvestigationSourceRow, ReferenceRow, ReportRow, SourceRow, SummaryRow,
     SynthesisRow,
 };
-use okt_model::{Blob, Error, FoundBy, JobId, Locator, Result as ModelResult, name_key, word_keys};
+use okt_model::{
+    Blob, ContradictionFoundBy, ContradictionState, Difference, Error, FoundBy, JobId, Locator,
+    Result as ModelResult, name_key, word_keys,
+};
 use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -46,7 +49,8 @@ pub(super) const TABLES: [&str; 20] = [
     "t_report_words (report_idx integer, place integer, word text)",
     "t_annotations (report_idx integer, place integer, text text, fact_idx integer, score real, posture text, confidence real,
                     judged_by text)",
-    "t_curation (kind text, hash bytea, other bytea, concept_idx integer, text text)",
+    "t_curation (kind text, hash bytea, other bytea, concept_idx integer, text text, note text, found_by text, cosine real,
+                 judged_by text, confidence real)",
 ];
 
 /// Rows that wait to be sent.
@@ -384,12 +388,29 @@ impl Staging {
     }
 
     pub(super) fn curation(&mut self, row: &CurationRow) {
+        let is_known = match row.kind.as_str() {
+            "found_contradiction" => {
+                row.text.parse::<Difference>().is_ok() && row.found_by.parse::<ContradictionFoundBy>().is_ok()
+            }
+            "contradiction" => {
+                row.text.parse::<ContradictionState>().is_ok_and(|state| state != ContradictionState::Open)
+            }
+            _ => true,
+        };
+        if !is_known {
+            return;
+        }
         let line = &mut self.tables[CURATION];
         line.text(&row.kind)
             .hex(&row.content_hash)
             .hex(&row.other_hash)
             .optional(row.concept_idx)
-            .text(&row.text);
+            .text(&row.text)
+            .filled(&row.note)
+            .text(&row.found_by)
+            .value(row.cosine.map_or(0.0, |cosine| cosine.0))
+            .filled(&row.judged_by)
+            .optional(row.confidence.map(|confidence| confidence.0));
         line.end();
     }
 }

@@ -2,7 +2,7 @@
 
 use okt_model::{
     ContentHash, ContradictionState, CuratedContradiction, CuratedState, CurationAction, CurationDetails,
-    CurationEffects, CurationId, Decided, Error, FactId, RepositoryId,
+    CurationEffects, CurationId, Decided, Error, FactId, RepositoryId, UserId,
 };
 use sqlx::PgConnection;
 
@@ -44,7 +44,7 @@ pub async fn mark_contradiction(
     let (one, other) =
         if found.one < found.other { (found.one, found.other) } else { (found.other, found.one) };
     let said = sqlx::query!(
-        r#"SELECT content_hash AS "content_hash!", other_hash AS "other_hash!", state AS "state!", note, person AS "person!",
+        r#"SELECT content_hash AS "content_hash!", other_hash AS "other_hash!", state AS "state!", note, person,
                   decided_at AS "decided_at!"
              FROM okt_repository.contradiction_states_between($1, $2, $3)
             ORDER BY decided_at DESC, content_hash, other_hash"#,
@@ -75,7 +75,7 @@ pub async fn mark_contradiction(
         )
         .execute(&mut *conn)
         .await?;
-        let (state, note, person) = (row.state, row.note, row.person.into());
+        let (state, note, person) = (row.state, row.note, row.person.map(UserId::from));
         before.push(CuratedState { facts, state, note, person, decided_at: row.decided_at });
     }
     if wanted.is_some() {
@@ -134,7 +134,7 @@ pub(super) async fn unmark(
             bytes(&before.facts.1)?,
             before.state,
             before.note,
-            before.person.uuid(),
+            before.person.map(UserId::uuid),
             before.decided_at,
         )
         .execute(&mut *conn)

@@ -8,7 +8,6 @@ mod python;
 mod round_trip;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use http::Method;
 use okt_interchange::bundle::{Limits, Metadata, OwnedRow, Row, read};
@@ -19,11 +18,8 @@ use okt_testkit::app::{MODEL, TestApp, TestAppBuilder};
 use okt_testkit::jobs;
 use okt_testkit::llm::Behaviour;
 use okt_testkit::multipart::form;
-use okt_testkit::wait::eventually;
 use serde_json::{Value, json};
 use uuid::Uuid;
-
-const MINUTES: Duration = Duration::from_mins(4);
 
 const TEXT: &str = "Honey bees find the way back to their hive by the position of the sun. \
     Varroa mites killed 40 percent of all honey bee colonies in Norway in 2006. \
@@ -76,7 +72,7 @@ async fn fill(app: &TestApp) {
     image(app, &one).await;
     let databases = app.service.api.app.databases();
     jobs::push(databases, app.repository, &RefreshConceptRelations {}, When::default()).await;
-    quiet(app).await;
+    app.quiet().await;
 }
 
 /// An image of a source, on which a fact rests.
@@ -100,20 +96,6 @@ async fn image(app: &TestApp, source: &str) {
           WHERE s.id = '{source}' AND l.source_no = s.no
             AND l.fact_no = (SELECT min(o.fact_no) FROM okt_repository.fact_sources o WHERE o.source_no = s.no)"
     ))
-    .await;
-}
-
-/// Waits until no job waits or runs, but for those that come back by themselves.
-async fn quiet(app: &TestApp) {
-    eventually(MINUTES, "all jobs have ended", async || {
-        let open = "SELECT (SELECT count(*) FROM okt_repository.outbox o
-                             WHERE NOT EXISTS (SELECT FROM okt_tasks.jobs j WHERE j.id = o.job_id
-                                                AND (j.finished_at IS NOT NULL OR j.scheduled_at > now() + interval '10 minutes')))
-                         + (SELECT count(*) FROM okt_tasks.jobs WHERE repository_id IS NOT NULL AND finished_at IS NULL
-                               AND scheduled_at < now() + interval '10 minutes')";
-        let open = app.count(open).await;
-        if open == 0 { Ok(()) } else { Err(open) }
-    })
     .await;
 }
 

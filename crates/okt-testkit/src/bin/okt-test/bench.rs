@@ -2,6 +2,7 @@
 //! worse than its limit. Built and run in release: `cargo xtask bench`.
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 
+mod bundles;
 mod concepts;
 mod embeddings;
 mod http;
@@ -43,6 +44,8 @@ enum Name {
     Search,
     /// A long report in a repository with many facts.
     Reports,
+    /// A repository as a bundle, in and out.
+    Bundles,
     /// What embedding models make of facts, for people to look at.
     Embeddings,
 }
@@ -66,6 +69,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         Name::Concepts => concepts::run(arguments).await,
         Name::Search => search::run(arguments).await,
         Name::Reports => reports::run(arguments).await,
+        Name::Bundles => bundles::run(arguments).await,
         Name::Embeddings => embeddings::run(arguments).await,
     }
 }

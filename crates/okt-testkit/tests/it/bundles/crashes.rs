@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{app, export, fill, quiet, rows, upload};
+use super::{app, export, fill, rows, upload};
 
 /// Where an import is stopped: when it writes to this table for the first time.
 const POINTS: [&str; 10] = [
@@ -47,7 +47,7 @@ async fn an_import_that_is_stopped_anywhere_is_run_again() {
         ));
     }
     super::import(&other, &bundle).await;
-    quiet(&other).await;
+    other.quiet().await;
     let (again, _) = export(&other, json!({})).await;
     assert_eq!(again["sha256"], output["sha256"]);
 }
@@ -80,7 +80,7 @@ async fn an_import_that_died_after_its_rows_were_there_ends_well() {
         ended["output"]["vectors"]["facts"],
         other.count("SELECT count(*) FROM okt_repository.facts WHERE embedded_in IS NOT NULL").await
     );
-    quiet(&other).await;
+    other.quiet().await;
     let (again, _) = export(&other, json!({})).await;
     assert_eq!(again["sha256"], output["sha256"]);
 }

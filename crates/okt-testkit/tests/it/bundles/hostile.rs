@@ -31,7 +31,7 @@ async fn a_wrong_bundle_leaves_nothing_behind() {
     let app = app(false).await;
     let source = app.add_text("bees.txt", super::TEXT).await;
     app.settled(&source).await;
-    super::quiet(&app).await;
+    app.quiet().await;
     let (_, bundle) = export(&app, json!({})).await;
     let text = unpacked(&bundle);
     let other = super::app(false).await;
@@ -65,7 +65,7 @@ async fn an_address_of_a_bundle_is_nothing_that_is_fetched() {
     let (one, other) = (app(false).await, app(false).await);
     let source = one.add_text("bees.txt", super::TEXT).await;
     one.settled(&source).await;
-    super::quiet(&one).await;
+    one.quiet().await;
     let (_, bundle) = export(&one, json!({})).await;
     let text = unpacked(&bundle);
     let at = text.find("\"sources\":[{\"idx\":0,").unwrap() + "\"sources\":[{\"idx\":0,".len();

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{app, asked, export, fill, import, opened, quiet};
+use super::{app, asked, export, fill, import, opened};
 
 fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/bundle-python/bundle.py")
@@ -32,7 +32,7 @@ async fn a_bundle_of_another_program_is_taken_in() {
         assert_eq!(taken["sha256"], read["sha256"], "both compute the same hash");
         assert_eq!(taken["rows"]["facts"]["added"], 3, "{taken:#}");
         assert_eq!(taken["rows"]["citations_lost"], 1, "{taken:#}");
-        quiet(&app).await;
+        app.quiet().await;
         assert_eq!(asked(&app).await, before);
         let facts = app.read("/facts?limit=200").await;
         let mut texts: Vec<&str> =

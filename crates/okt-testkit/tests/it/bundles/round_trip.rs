@@ -1,8 +1,9 @@
 //! From one instance to another and back.
 
-use serde_json::json;
+use okt_testkit::app::TestApp;
+use serde_json::{Value, json};
 
-use super::{app, asked, export, fill, import, opened, quiet, rows, try_import};
+use super::{app, asked, export, fill, import, opened, rows, try_import};
 use crate::bundles::download;
 
 #[tokio::test]
@@ -28,7 +29,7 @@ async fn a_graph_has_one_hash_wherever_it_is() {
     assert_eq!(taken["rows"]["facts"]["added"], metadata.fact_count, "{taken:#}");
     assert_eq!(taken["rows"]["citations_lost"], 0, "{taken:#}");
     assert_eq!(taken["vectors"]["used"], true, "{taken:#}");
-    quiet(&other).await;
+    other.quiet().await;
     assert_eq!(asked(&other).await, before, "nobody is asked for anything");
     let (again, _) = export(&other, json!({"include_bodies": true})).await;
     if again["sha256"] != hash.as_str() {
@@ -47,7 +48,7 @@ async fn a_graph_has_one_hash_wherever_it_is() {
     let again = import(&other, &bundle).await;
     assert_eq!(rows(&other).await, there);
     assert_eq!(again["rows"]["facts"]["added"], 0, "{again:#}");
-    quiet(&other).await;
+    other.quiet().await;
     assert_eq!(asked(&other).await, before);
 }
 
@@ -80,7 +81,7 @@ async fn a_graph_without_files_and_vectors_has_the_same_hash() {
     assert!(opened(&bundle).0.embedding_model.is_empty());
     let before = asked(&other).await;
     import(&other, &bundle).await;
-    quiet(&other).await;
+    other.quiet().await;
     assert_eq!(asked(&other).await, before);
     let (again, there) = export(&other, json!({})).await;
     if again["sha256"] != output["sha256"] {
@@ -105,7 +106,7 @@ async fn what_is_there_already_is_kept() {
     fill(&one).await;
     let source = other.add_text("mites.txt", super::OTHER).await;
     other.settled(&source).await;
-    quiet(&other).await;
+    other.quiet().await;
     let (there, before) = (rows(&other).await, asked(&other).await);
     let (_, bundle) = export(&one, json!({"include_bodies": true})).await;
     let said = try_import(&other, &bundle, true).await;
@@ -126,7 +127,7 @@ async fn what_is_there_already_is_kept() {
     ] {
         assert_eq!(now[table], all[table], "{table}");
     }
-    quiet(&other).await;
+    other.quiet().await;
     assert_eq!(asked(&other).await, before);
     let counted = "SELECT count(*) FROM okt_repository.facts f
                     WHERE f.merged_into IS NULL
@@ -162,4 +163,59 @@ async fn a_bundle_is_fetched_in_parts_and_by_those_who_may() {
     assert_eq!(unknown.status, 422, "{unknown:?}");
     // The name of a repository is that of its bundle.
     assert_eq!(opened(&whole).0.name, "Bees");
+}
+
+#[tokio::test]
+async fn contradictions_come_along_with_what_was_said_of_them() {
+    let (one, other) = (app(false).await, app(false).await);
+    fill(&one).await;
+    one.sql(
+        "INSERT INTO okt_repository.fact_contradictions
+                (repository_id, fact_no, other_no, difference, cosine, found_by, judged_by, confidence)
+         SELECT repository_id, min(no), max(no), 'number', 0.91, 'posture', 'a-model', 0.8
+           FROM okt_repository.facts WHERE merged_into IS NULL GROUP BY repository_id",
+    )
+    .await;
+    let open = one.read("/contradictions").await;
+    let pairs: Vec<_> = open["data"].as_array().unwrap().iter().map(|pair| pair["id"].clone()).collect();
+    assert!(!pairs.is_empty());
+    let said = json!({"state": "scope_differs", "note": "The second count is of 2019"});
+    let put = one.put(&format!("/contradictions/{}", pairs[0].as_str().unwrap()), &said).await;
+    assert_eq!(put.status, 200, "{put:?}");
+    let (_, bundle) = export(&one, json!({})).await;
+    import(&other, &bundle).await;
+    other.quiet().await;
+    let told = async |app: &TestApp, state: &str| {
+        let listed = app.read(&format!("/contradictions?state={state}")).await;
+        let told = |pair: &Value| {
+            let mut facts = [0, 1].map(|side| pair["facts"][side]["fact_text"].to_string());
+            facts.sort();
+            json!([
+                pair["state"],
+                pair["note"],
+                pair["difference"],
+                pair["cosine"],
+                pair["found_by"],
+                pair["judged_by"],
+                pair["confidence"],
+                facts
+            ])
+            .to_string()
+        };
+        let mut rows: Vec<_> = listed["data"].as_array().unwrap().iter().map(told).collect();
+        rows.sort();
+        rows
+    };
+    for state in ["open", "scope_differs"] {
+        assert_eq!(told(&other, state).await, told(&one, state).await, "{state}");
+    }
+    let theirs = &other.read("/contradictions?state=scope_differs").await["data"][0];
+    assert_eq!((&theirs["note"], &theirs["user_id"]), (&said["note"], &Value::Null));
+    // What people say here holds, also when the bundle comes again.
+    let id = theirs["id"].as_str().unwrap();
+    let put = other.put(&format!("/contradictions/{id}"), &json!({"state": "real"})).await;
+    assert_eq!(put.status, 200, "{put:?}");
+    import(&other, &bundle).await;
+    assert_eq!(other.read("/contradictions?state=real").await["data"][0]["id"], id);
+    assert_eq!(other.read("/contradictions?state=scope_differs").await["data"], json!([]));
 }
