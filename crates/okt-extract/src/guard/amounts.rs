@@ -126,7 +126,8 @@ pub fn are_rounded(one: &Amount, other: &Amount) -> bool {
         let (value, exact) = (one.value / one.factor, other.value / one.factor);
         let digits =
             format!("{value:e}").chars().take_while(|c| *c != 'e').filter(char::is_ascii_digit).count();
-        format!("{exact:.*e}", digits.saturating_sub(1))
+        // Half is rounded up, as people do: 40 is not 45.
+        format!("{:.*e}", digits.saturating_sub(1), exact * (1.0 + 8.0 * f64::EPSILON))
             .parse()
             .is_ok_and(|rounded: f64| is_near(rounded, value))
     };
