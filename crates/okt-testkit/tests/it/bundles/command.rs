@@ -75,4 +75,7 @@ async fn the_sample_shows_all_that_a_repository_can_hold() {
     for posture in ["supports", "contradicts", "related"] {
         assert!(found.iter().any(|row| row["posture"] == posture), "{posture}: {found:#?}");
     }
+    let concepts = rows("/concepts?q=Marholm").await;
+    let concept = app.read(&format!("/concepts/{}/definition", concepts[0]["id"].as_str().unwrap())).await;
+    assert!(concept["content"].as_str().is_some_and(|text| text.contains("(<fact:")), "{concept:#}");
 }
