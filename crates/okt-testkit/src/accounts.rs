@@ -97,7 +97,7 @@ pub async fn access_token(service: &TestService, user: Uuid, scope: &str) -> Str
         grant,
         id: TokenId::mint(),
     };
-    service.api.app.auth().sign_access(&new, Duration::from_mins(5)).expose().to_owned()
+    service.api.app.auth().sign_access(&new, Duration::from_mins(30)).expose().to_owned()
 }
 
 /// A repository without anybody in it, made by SQL.

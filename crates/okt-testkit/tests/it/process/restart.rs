@@ -120,13 +120,16 @@ async fn load(
 #[tokio::test]
 async fn leaving_is_announced_before_it_happens() {
     let database = TestDatabase::migrated().await;
-    let settings = [("SVC__DATABASES__DEFAULT__URL", database.url()), ("SVC__SERVER__DRAIN_DELAY", "300ms")];
+    let settings = [("SVC__DATABASES__DEFAULT__URL", database.url()), ("SVC__SERVER__DRAIN_DELAY", "2s")];
     let mut process = Process::serve(&*OKT, &settings);
     let (client, url) = (client(), process.url.clone());
     process.terminate();
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    let ready = Answer::of(client.get(format!("{url}/readyz"))).await;
-    assert_eq!((ready.status.as_u16(), &ready.json()["status"]), (503, &"draining".into()));
+    let ready = eventually(Duration::from_secs(2), "it says that it leaves", async || {
+        let ready = Answer::of(client.get(format!("{url}/readyz"))).await;
+        if ready.status == 503 { Ok(ready) } else { Err(ready) }
+    })
+    .await;
+    assert_eq!(ready.json()["status"], "draining");
     assert_eq!(ready.header("retry-after"), "1");
     assert_eq!(ready.header("connection"), "close");
     let served = Answer::of(client.get(format!("{url}/api/v1/repositories/presets"))).await;
