@@ -26,7 +26,6 @@ const LAYERS: &[(&str, u8)] = &[
     ("okt-jobs", 5),
     ("okt-wire", 6),
     ("okt-api", 7),
-    ("okt-mcp", 7),
     ("okt-registry", 7),
     ("okt-cli", 8),
     // Beside the layers: may use every crate, and no crate may use them.
@@ -37,7 +36,7 @@ const LAYERS: &[(&str, u8)] = &[
 /// Who may know an engine; for everybody else it does not exist.
 const ENGINES: &[(&str, &[&str])] = &[
     ("sqlx", &["okt-pg", "okt-store", "okt-queue", "okt-vectors", "okt-registry", "okt-testkit"]),
-    ("axum", &["okt-http", "okt-api", "okt-mcp", "okt-registry", "okt-testkit"]),
+    ("axum", &["okt-http", "okt-api", "okt-registry", "okt-testkit"]),
     ("reqwest", &["okt-providers", "okt-testkit"]),
     ("qdrant-client", &["okt-vectors", "okt-testkit"]),
 ];

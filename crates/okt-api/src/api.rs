@@ -7,11 +7,13 @@ use std::time::Duration;
 use axum::extract::{FromRequestParts, RawPathParams};
 use http::request::Parts;
 use metrics_exporter_prometheus::PrometheusHandle;
+use okt_app::oauth::resources;
 use okt_app::{App, Origin};
-use okt_auth::{Caller, Credential, Refused};
+use okt_auth::{Caller, Credential, Proof, Refused};
 use okt_http::{Code, Edge, Gate, Guard, Limit, Principal, Problem, WellFormed};
 use okt_model::{Domain, Error, Permission, RepositoryId, UserId};
 use okt_store::Databases;
+use okt_store::repositories::Located;
 
 use crate::extract::{Issuer, bearer, origin, principal};
 use crate::metrics::Backlogs;
@@ -108,7 +110,10 @@ impl Gate for Api {
         if query.split('&').any(|pair| pair.split('=').next() == Some("access_token")) {
             return Err(Problem::new(Code::Malformed, "a token belongs into the header, and only there"));
         }
-        let caller = self.authenticate(bearer, || Issuer::of(self, parts)).await?;
+        let caller = match guard {
+            Guard::Mcp => self.authenticate_for_mcp(bearer, Issuer::of(self, parts)).await?,
+            _ => self.authenticate(bearer, || Issuer::of(self, parts)).await?,
+        };
         if caller.is_some() || self.app.auth().is_well_formed(bearer) {
             parts.extensions.insert(WellFormed);
         }
@@ -152,6 +157,23 @@ impl Api {
         self.app.auth().authenticate_client(bearer, &issuer, &issuer).await
     }
 
+    /// Who presents this at the MCP endpoint. Some clients ask for a token for the whole service, even after they have read
+    /// that the endpoint is one of its own; such a token will do if its scope says that it is for MCP.
+    async fn authenticate_for_mcp(
+        &self,
+        bearer: &str,
+        issuer: Option<Issuer>,
+    ) -> Result<Option<Caller>, Error> {
+        let auth = self.app.auth();
+        let mut caller = auth.authenticate(bearer).await?;
+        for audience in issuer.as_ref().map(|issuer| resources(&issuer.0)).iter().flatten() {
+            if let (None, Some(Issuer(issuer))) = (&caller, &issuer) {
+                caller = auth.authenticate_client(bearer, issuer, audience).await?;
+            }
+        }
+        Ok(caller.filter(Caller::reaches_mcp))
+    }
+
     /// Leaves the proof that the caller holds the permission for the handler: in the repository of the path where there
     /// is one, with where that lives, else in the installation. Handlers get at it by `extract.rs`.
     async fn let_in(
@@ -161,12 +183,39 @@ impl Api {
         parts: &mut Parts,
     ) -> Result<(), Problem> {
         let named = repository_of(parts).await?;
-        let repository = match &named {
+        let proven = self.prove(caller, permission, named.as_deref(), &origin(parts)).await;
+        let (proof, located) = proven.map_err(|problem| {
+            // Another scope would not help a person who may not do it.
+            let stepping_up = matches!(caller.credential(), Credential::Grant(_))
+                && problem.code() == Code::Forbidden
+                && !caller.was_given(permission);
+            if !stepping_up {
+                return problem;
+            }
+            self.with_challenge(problem, parts, Guard::Needs(permission), Some("insufficient_scope"))
+        })?;
+        parts.extensions.insert(proof);
+        if let Some(located) = located {
+            parts.extensions.insert(located);
+        }
+        Ok(())
+    }
+
+    /// The proof that the caller holds the permission: in the repository that is named, with where that lives, or in the
+    /// installation. A refusal is recorded.
+    pub(crate) async fn prove(
+        &self,
+        caller: &Caller,
+        permission: Permission,
+        named: Option<&str>,
+        origin: &Origin,
+    ) -> Result<(Proof, Option<Located>), Problem> {
+        let repository = match named {
             Some(named) => match self.repository_named(named).await {
                 Ok(id) => Some(id),
                 Err(problem) => {
                     // As for one that is there and hidden, so that nothing tells the two apart.
-                    self.deny(caller, &origin(parts), &permission.to_string(), None).await?;
+                    self.deny(caller, origin, &permission.to_string(), None).await?;
                     return Err(problem);
                 }
             },
@@ -175,33 +224,24 @@ impl Api {
         let domain = repository.map_or(Domain::System, Domain::Repository);
         match caller.let_in(domain, permission) {
             Ok(proof) => {
-                parts.extensions.insert(proof);
-                if let Some(named) = &named {
+                let located = match named {
                     // Only now: whoever may not know of it can't make us look.
-                    let located = self.app.auth().locate(named).await?.ok_or_else(no_such_repository)?;
-                    parts.extensions.insert(located);
-                }
-                return Ok(());
+                    Some(named) => Some(self.app.auth().locate(named).await?.ok_or_else(no_such_repository)?),
+                    None => None,
+                };
+                return Ok((proof, located));
             }
             Err(Refused::Invisible) => {
                 // Those who run it have no business with the addresses of strangers, who could also fill its record.
                 let what =
                     repository.map_or_else(|| permission.to_string(), |id| format!("{permission} in {id}"));
-                self.deny(caller, &origin(parts), &what, None).await?;
+                self.deny(caller, origin, &what, None).await?;
                 return Err(no_such_repository());
             }
             Err(Refused::Forbidden) => {}
         }
-        self.deny(caller, &origin(parts), &permission.to_string(), repository).await?;
-        let problem = Problem::new(Code::Forbidden, format!("this needs the permission {permission}"));
-        // Another scope would not help a person who may not do it.
-        Err(match caller.credential() {
-            Credential::Grant(_) if !caller.was_given(permission) => {
-                let guard = Guard::Needs(permission);
-                self.with_challenge(problem, parts, guard, Some("insufficient_scope"))
-            }
-            _ => problem,
-        })
+        self.deny(caller, origin, &permission.to_string(), repository).await?;
+        Err(Problem::new(Code::Forbidden, format!("this needs the permission {permission}")))
     }
 
     /// The id of a repository; that of a slug has to be looked up.
@@ -223,11 +263,12 @@ impl Api {
     ) -> Problem {
         let Some(Issuer(issuer)) = Issuer::of(self, parts) else { return problem };
         let error = error.map(|error| format!("error=\"{error}\", ")).unwrap_or_default();
-        let scope = match guard {
-            Guard::Needs(permission) => permission.to_string(),
-            _ => "read".to_owned(),
+        let [service, mcp] = resources(&issuer);
+        let (scope, metadata) = match guard {
+            Guard::Needs(permission) => (permission.to_string(), resource_metadata(&service)),
+            Guard::Mcp => ("mcp read".to_owned(), resource_metadata(&mcp)),
+            _ => ("read".to_owned(), resource_metadata(&service)),
         };
-        let metadata = resource_metadata(&issuer);
         problem.challenge(format!("Bearer {error}scope=\"{scope}\", resource_metadata=\"{metadata}\""))
     }
 

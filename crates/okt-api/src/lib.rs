@@ -25,6 +25,7 @@ mod idempotency;
 mod investigations;
 mod invitations;
 mod jobs;
+mod mcp;
 mod members;
 mod metrics;
 mod oauth;

@@ -52,6 +52,7 @@ pub(crate) struct Documents {
         (name = "Contexts", description = "What the concepts of a repository are filed under."),
         (name = "Promptsets", description = "The instructions that models get."),
         (name = "AI usage", description = "What models were used for, and what it cost."),
+        (name = "MCP", description = "For agents: the same knowledge as tools of the Model Context Protocol."),
         (name = "Administration", description = "For those who run the installation: users, roles, audit."),
         (name = "Operations", description = "For orchestrators and monitors."),
         (name = "Documentation", description = "This document, for programs and for people."),

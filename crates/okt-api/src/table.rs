@@ -10,12 +10,12 @@ use okt_auth::permissions::{
     SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
 };
 use okt_config::Metrics;
-use okt_http::Guard::{self, Authenticated, Probe, Public, Session};
+use okt_http::Guard::{self, Authenticated, Mcp, Probe, Public, Session};
 use okt_http::{Routes, route};
 
 use crate::{
     Api, admin, ai_usage, api_keys, audit, auth, bundles, concepts, contexts, contradictions, curation, docs,
-    evidence, exports, facts, graph, health, investigations, invitations, jobs, members, metrics, oauth,
+    evidence, exports, facts, graph, health, investigations, invitations, jobs, mcp, members, metrics, oauth,
     once, openapi, presets, promptsets, registry, reports, repositories, search, sessions, settings, setup,
     source_estimates, source_files, source_import, source_marks, source_pages, source_providers,
     source_texts, sources, streams, summaries, users, web,
@@ -198,6 +198,7 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<JobCancel>(), once(&api.app, route!(jobs::retry)))
         .at_stream(needs::<JobRead>(), streams::IDLE, route!(jobs::events))
         .at_stream(needs::<JobRead>(), streams::IDLE, route!(jobs::job_events))
+        .at_stream(Mcp, mcp::IDLE, route!(mcp::call))
         .files("", web::files(api.app.config().oauth.issuer.as_ref()))
 }
 

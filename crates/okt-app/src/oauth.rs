@@ -50,6 +50,11 @@ pub fn resources(issuer: &str) -> [String; 2] {
     [issuer.to_owned(), format!("{issuer}/mcp")]
 }
 
+/// Whether tokens for it are for the MCP endpoint.
+fn is_mcp(issuer: &str, resource: &str) -> bool {
+    resources(issuer)[1] == resource
+}
+
 /// The resource that was asked for, if it is one of ours.
 fn resource(issuer: &str, asked: &[String]) -> Result<String, Refusal> {
     let [service, mcp] = resources(issuer);

@@ -54,6 +54,8 @@ pub struct Caller {
     credential: Credential,
     rights: Arc<Rights>,
     narrow: Option<Arc<Narrow>>,
+    /// Whether the credential is for MCP too.
+    reaches_mcp: bool,
 }
 
 /// What they came with.
@@ -125,6 +127,7 @@ impl Auth {
             credential: Credential::Session(claims.sid),
             rights,
             narrow: None,
+            reaches_mcp: false,
         }))
     }
 
@@ -150,11 +153,13 @@ impl Auth {
         let live = live.filter(|live| live.user == claims.sub && live.client_id == claims.client_id);
         let Some(live) = live else { return Ok(None) };
         // A word that no release of ours knows any more grants nothing.
-        let permissions = Scope::parse(&claims.scope).unwrap_or_default().permissions();
+        let scope = Scope::parse(&claims.scope).unwrap_or_default();
+        let (permissions, reaches_mcp) = (scope.permissions(), scope.reaches_mcp());
         let repositories = live.repositories.map(|ids| ids.into_iter().collect());
         let rights = self.rights_of(live.user, live.roles_version).await?;
         let narrow = Some(Arc::new(Narrow { permissions, repositories }));
-        Ok(Some(Caller { user: live.user, credential: Credential::Grant(claims.grant), rights, narrow }))
+        let credential = Credential::Grant(claims.grant);
+        Ok(Some(Caller { user: live.user, credential, rights, narrow, reaches_mcp }))
     }
 
     /// The access token of a grant.
@@ -202,7 +207,7 @@ impl Auth {
         };
         let rights = self.rights_of(key.user, key.roles_version).await?;
         let (credential, narrow) = (Credential::ApiKey(key.id), Some(Arc::new(narrow)));
-        Ok(Some(Caller { user: key.user, credential, rights, narrow }))
+        Ok(Some(Caller { user: key.user, credential, rights, narrow, reaches_mcp: true }))
     }
 
     async fn rights_of(&self, user: UserId, version: Uuid) -> Result<Arc<Rights>> {
@@ -255,6 +260,11 @@ impl Caller {
     /// Whether they may do everything; a key or a client never may.
     pub fn is_sysadmin(&self) -> bool {
         self.narrow.is_none() && self.roles(Domain::System).contains(&Role::Sysadmin)
+    }
+
+    /// Whether the credential is for MCP: a key is, a client's token if its scope says so, and a person's session is not.
+    pub const fn reaches_mcp(&self) -> bool {
+        self.reaches_mcp
     }
 
     /// The roles of the user in a domain; a key or a client has none, only permissions.
@@ -332,6 +342,7 @@ impl Caller {
             credential: Credential::Session(SessionId::mint()),
             rights,
             narrow: None,
+            reaches_mcp: false,
         }
     }
 }

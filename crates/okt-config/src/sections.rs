@@ -6,6 +6,7 @@ mod concepts;
 mod databases;
 mod limits;
 mod log;
+mod mcp;
 mod providers;
 mod registry;
 mod search;
@@ -23,6 +24,7 @@ pub use concepts::Concepts;
 pub use databases::{Database, Isolation, SslMode, System};
 pub use limits::{Budget, Limits};
 pub use log::{Log, LogFormat, LogLevel, Telemetry};
+pub use mcp::Mcp;
 pub use providers::*;
 pub use registry::{Promptset, RegistryAccess, RegistryService};
 pub use search::{Fusion, Hybrid, Rerank, Search};
@@ -61,6 +63,8 @@ pub struct Config {
     pub auth: Auth,
     /// The OAuth 2.1 authorization server.
     pub oauth: OAuth,
+    /// The endpoint for agents (Model Context Protocol).
+    pub mcp: Mcp,
     /// Personal API keys.
     pub api_keys: ApiKeys,
     /// The record of permission changes and denied requests.

@@ -120,7 +120,7 @@ fn by_guard(guard: Guard) -> Vec<Code> {
     match guard {
         Guard::Probe | Guard::Public => {}
         Guard::Authenticated => codes.push(Code::Unauthenticated),
-        Guard::Session => codes.extend([Code::Unauthenticated, Code::Forbidden]),
+        Guard::Session | Guard::Mcp => codes.extend([Code::Unauthenticated, Code::Forbidden]),
         Guard::Needs(_) => codes.extend([Code::Unauthenticated, Code::Forbidden, Code::NotFound]),
     }
     codes

@@ -173,6 +173,29 @@ impl Problem {
         self.code
     }
 
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// After how many seconds it is worth trying again.
+    pub const fn retry_after_s(&self) -> Option<u64> {
+        self.retry_after
+    }
+
+    /// Writes a failure of ours into the log; whoever answers with a problem in another form than its own has to.
+    pub fn log(&self) {
+        if !self.code.status().is_server_error() {
+            return;
+        }
+        let cause = self.cause.as_ref().map(|cause| chain(cause.as_ref()));
+        match self.code {
+            // Shedding is a decision, counted in metrics; a log line for each would add to the load.
+            // And what is not set up is nobody's failure.
+            Code::Overloaded | Code::NotConfigured | Code::RepositoryMoving => {}
+            code => tracing::error!(code = code.as_str(), detail = %self.detail, cause, "request failed"),
+        }
+    }
+
     /// The fields that failed validation.
     pub fn errors(&self) -> &[FieldError] {
         &self.errors
@@ -253,15 +276,7 @@ struct FieldProblem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = self.code.status();
-        if status.is_server_error() {
-            let cause = self.cause.as_ref().map(|cause| chain(cause.as_ref()));
-            match self.code {
-                // Shedding is a decision, counted in metrics; a log line for each would add to the load.
-                // And what is not set up is nobody's failure.
-                Code::Overloaded | Code::NotConfigured | Code::RepositoryMoving => {}
-                code => tracing::error!(code = code.as_str(), detail = %self.detail, cause, "request failed"),
-            }
-        }
+        self.log();
         let body = ProblemBody {
             r#type: format!("/api/docs#problem-{}", self.code.as_str()),
             title: self.code.title(),

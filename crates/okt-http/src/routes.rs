@@ -45,6 +45,8 @@ pub enum Guard {
     Authenticated,
     /// A person's session: a key must not do this, because with it a stolen key could be made permanent.
     Session,
+    /// A key, or a client's token that is for MCP.
+    Mcp,
     /// A valid credential that holds this permission, in the repository of the path where there is one.
     Needs(Permission),
 }
@@ -56,6 +58,7 @@ impl std::fmt::Display for Guard {
             Self::Public => f.write_str("public"),
             Self::Authenticated => f.write_str("authenticated"),
             Self::Session => f.write_str("session"),
+            Self::Mcp => f.write_str("mcp"),
             Self::Needs(permission) => write!(f, "needs {permission}"),
         }
     }

@@ -61,9 +61,20 @@ impl Scope {
         Self([Word::Read].into())
     }
 
+    /// What a client of the MCP endpoint gets that does not say what it wants.
+    pub fn usual_of_mcp() -> Self {
+        Self([Word::Read, Word::Mcp].into())
+    }
+
     /// Words separated by spaces, in any order, as often as one likes.
     pub fn parse(text: &str) -> Result<Self, UnknownScope> {
         Self::of(text.split(' ').filter(|word| !word.is_empty()))
+    }
+
+    /// As clients ask for it: words of `OpenID` Connect, which some add by habit, are passed over.
+    pub fn asked(text: &str) -> Result<Self, UnknownScope> {
+        const HABITS: [&str; 4] = ["openid", "profile", "email", "offline_access"];
+        Self::of(text.split(' ').filter(|word| !word.is_empty() && !HABITS.contains(word)))
     }
 
     pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, UnknownScope> {
@@ -198,6 +209,14 @@ mod tests {
         for unknown in ["write", "source", "source:fly", "openid", "read,mcp", "READ", "*"] {
             assert_eq!(Scope::parse(unknown), Err(UnknownScope), "{unknown}");
         }
+    }
+
+    #[test]
+    fn words_of_openid_connect_are_passed_over_where_a_client_asks() {
+        let asked = |text| Scope::asked(text).map(|scope| scope.to_string());
+        assert_eq!(asked("openid mcp profile email offline_access read"), Ok("read mcp".to_owned()));
+        assert_eq!(asked("openid"), Ok(String::new()));
+        assert_eq!(asked("openid fly"), Err(UnknownScope));
     }
 
     #[test]

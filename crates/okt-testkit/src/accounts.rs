@@ -70,6 +70,11 @@ pub async fn session(service: &TestService, user: Uuid) -> String {
 
 /// The access token of a client that a user let in, made by SQL: for tests that are not about letting one in.
 pub async fn access_token(service: &TestService, user: Uuid, scope: &str) -> String {
+    access_token_for(service, user, scope, &service.url).await
+}
+
+/// As [`access_token`], for an audience other than the service.
+pub async fn access_token_for(service: &TestService, user: Uuid, scope: &str, audience: &str) -> String {
     let grant = GrantId::mint();
     let mut conn = service.database.connect().await;
     for statement in [
@@ -91,7 +96,7 @@ pub async fn access_token(service: &TestService, user: Uuid, scope: &str) -> Str
     let new = NewAccess {
         issuer: &service.url,
         user: user.into(),
-        audience: &service.url,
+        audience,
         client: "client_of_a_test",
         scope,
         grant,

@@ -2681,6 +2681,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Call a tool (Model Context Protocol).
+         * @description Takes one JSON-RPC message of the revisions 2025-03-26, 2025-06-18, 2025-11-25 or 2026-07-28 and keeps no session. Needs an
+         *     API key, or a client's token with the scope `mcp`; a person's session is rejected. `Accept` has to list
+         *     `application/json` and `text/event-stream`. What is wrong with a message is said in an error of JSON-RPC.
+         */
+        post: operations["callMcp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -6835,8 +6857,8 @@ export interface components {
             resource_name: string;
             /**
              * @example [
-             *       "read",
-             *       "fact:read"
+             *       "mcp",
+             *       "read"
              *     ]
              */
             scopes_supported: string[];
@@ -7096,8 +7118,8 @@ export interface components {
             revocation_endpoint_auth_methods_supported: string[];
             /**
              * @example [
-             *       "read",
-             *       "fact:read"
+             *       "mcp",
+             *       "read"
              *     ]
              */
             scopes_supported: string[];
@@ -7863,8 +7885,8 @@ export interface operations {
                      *         "client_secret_post"
                      *       ],
                      *       "scopes_supported": [
-                     *         "read",
-                     *         "fact:read"
+                     *         "mcp",
+                     *         "read"
                      *       ],
                      *       "service_documentation": "https://okt.example/api/docs",
                      *       "token_endpoint": "https://okt.example/api/v1/oauth/token",
@@ -7970,8 +7992,8 @@ export interface operations {
                      *         "client_secret_post"
                      *       ],
                      *       "scopes_supported": [
-                     *         "read",
-                     *         "fact:read"
+                     *         "mcp",
+                     *         "read"
                      *       ],
                      *       "service_documentation": "https://okt.example/api/docs",
                      *       "token_endpoint": "https://okt.example/api/v1/oauth/token",
@@ -8068,8 +8090,8 @@ export interface operations {
                      *       "resource_documentation": "https://okt.example/api/docs",
                      *       "resource_name": "okt",
                      *       "scopes_supported": [
-                     *         "read",
-                     *         "fact:read"
+                     *         "mcp",
+                     *         "read"
                      *       ]
                      *     }
                      */
@@ -8156,8 +8178,8 @@ export interface operations {
                      *       "resource_documentation": "https://okt.example/api/docs",
                      *       "resource_name": "okt",
                      *       "scopes_supported": [
-                     *         "read",
-                     *         "fact:read"
+                     *         "mcp",
+                     *         "read"
                      *       ]
                      *     }
                      */
@@ -8255,8 +8277,8 @@ export interface operations {
                      *       "resource_documentation": "https://okt.example/api/docs",
                      *       "resource_name": "okt",
                      *       "scopes_supported": [
-                     *         "read",
-                     *         "fact:read"
+                     *         "mcp",
+                     *         "read"
                      *       ]
                      *     }
                      */
@@ -30922,6 +30944,200 @@ export interface operations {
             };
             /** @description Problem: uri_too_long */
             414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    callMcp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A JSON-RPC message */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": 1,
+                 *       "jsonrpc": "2.0",
+                 *       "method": "tools/list"
+                 *     }
+                 */
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The JSON-RPC response; as `text/event-stream` if the call waits */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "jsonrpc": "2.0",
+                     *       "result": {
+                     *         "tools": []
+                     *       }
+                     *     }
+                     */
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description A notification was taken */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description An error of JSON-RPC. Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": -32600,
+                     *         "message": "method is missing"
+                     *       },
+                     *       "jsonrpc": "2.0"
+                     *     }
+                     */
+                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error of JSON-RPC: there is no such method */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": -32601,
+                     *         "message": "no such method: ping"
+                     *       },
+                     *       "id": 1,
+                     *       "jsonrpc": "2.0"
+                     *     }
+                     */
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description An error of JSON-RPC: Accept does not list both types */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": -32600,
+                     *         "message": "Accept must list …"
+                     *       },
+                     *       "jsonrpc": "2.0"
+                     *     }
+                     */
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description Problem: body_too_slow */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

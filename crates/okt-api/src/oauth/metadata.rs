@@ -2,7 +2,7 @@
 
 use okt_app::oauth::resources;
 use okt_http::{Json, Path, Problem};
-use okt_model::{Domain, Error, PermissionSet, Role, Scope};
+use okt_model::Error;
 use serde::Serialize;
 use url::Url;
 use utoipa::ToSchema;
@@ -34,7 +34,7 @@ pub struct ServerMetadata {
     token_endpoint_auth_methods_supported: [&'static str; 3],
     #[schema(value_type = Vec<String>, example = json!(["none", "client_secret_basic", "client_secret_post"]))]
     revocation_endpoint_auth_methods_supported: [&'static str; 3],
-    #[schema(value_type = Vec<String>, example = json!(["read", "fact:read"]))]
+    #[schema(value_type = Vec<String>, example = json!(["mcp", "read"]))]
     scopes_supported: Vec<String>,
     /// Answers carry `iss` (RFC 9207).
     authorization_response_iss_parameter_supported: bool,
@@ -51,7 +51,7 @@ pub struct ResourceMetadata {
     resource: String,
     #[schema(value_type = Vec<String>, example = json!(["https://okt.example"]))]
     authorization_servers: [String; 1],
-    #[schema(value_type = Vec<String>, example = json!(["read", "fact:read"]))]
+    #[schema(value_type = Vec<String>, example = json!(["mcp", "read"]))]
     scopes_supported: Vec<String>,
     #[schema(value_type = Vec<String>, example = json!(["header"]))]
     bearer_methods_supported: [&'static str; 1],
@@ -118,9 +118,9 @@ pub async fn resource_below(
     Ok(Json(resource_by_path(&issuer, &format!("{path}/{rest}"))?))
 }
 
-/// Where a client finds out how to get a token for the service.
-pub(crate) fn resource_metadata(issuer: &str) -> String {
-    match Url::parse(issuer) {
+/// Where a client finds out how to get a token for one of the resources.
+pub(crate) fn resource_metadata(resource: &str) -> String {
+    match Url::parse(resource) {
         Ok(url) => {
             let path = url.path().trim_end_matches('/');
             format!("{}/.well-known/oauth-protected-resource{path}", url.origin().ascii_serialization())
@@ -169,12 +169,7 @@ fn resource_document(issuer: &str, resource: String) -> ResourceMetadata {
     }
 }
 
-/// What is worth asking for: what people can hold in a repository. Everything else works too, for those who hold it.
+/// What is worth asking for first. More is asked for when a tool needs it: some clients ask for whatever is listed.
 fn scopes() -> Vec<String> {
-    let in_repository = Role::ALL.iter().filter(|role| !role.fits(Domain::System));
-    let held =
-        in_repository.map(|role| role.permissions(true)).fold(PermissionSet::EMPTY, PermissionSet::union);
-    let pairs = held.iter().map(|permission| permission.to_string());
-    let short = Scope::parse("read mcp").map(|scope| scope.words()).unwrap_or_default();
-    short.into_iter().chain(pairs).collect()
+    ["mcp", "read"].map(str::to_owned).into()
 }

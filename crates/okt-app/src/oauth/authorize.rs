@@ -15,7 +15,7 @@ use okt_store::sessions::Device;
 use okt_store::{Connection, oauth_grants, repositories, roles, sessions, users};
 use url::Url;
 
-use super::{Refusal, plain, resource};
+use super::{Refusal, is_mcp, plain, resource};
 use crate::audit::{Actor, record};
 use crate::{App, Origin};
 
@@ -292,10 +292,13 @@ fn asked(issuer: &str, params: &Params, client: &OAuthClient, redirect_uri: &str
     if params.once("code_challenge_method")? != Some("S256") {
         return Err(Refusal::new("invalid_request", "code_challenge_method: must be S256"));
     }
-    let scope = params.once("scope")?.map(Scope::parse).transpose();
+    let scope = params.once("scope")?.map(Scope::asked).transpose();
     let scope = scope.map_err(|_| Refusal::new("invalid_scope", "scope: a word of it is not known"))?;
+    let wanted: Vec<String> = params.all("resource").map(str::to_owned).collect();
+    let resource = resource(issuer, &wanted)?;
     let scope = scope.filter(|scope| !scope.is_empty()).or_else(|| client.scope.clone());
-    let scope = scope.unwrap_or_else(Scope::usual);
+    let usual = || if is_mcp(issuer, &resource) { Scope::usual_of_mcp() } else { Scope::usual() };
+    let scope = scope.filter(|scope| !scope.is_empty()).unwrap_or_else(usual);
     if client.scope.as_ref().is_some_and(|most| !scope.is_within(most)) {
         return Err(Refusal::new("invalid_scope", "scope: more than the client registered for"));
     }
@@ -303,14 +306,13 @@ fn asked(issuer: &str, params: &Params, client: &OAuthClient, redirect_uri: &str
     if state.is_some_and(|state| state.len() > 2000) {
         return Err(Refusal::new("invalid_request", "state: at most 2000 bytes"));
     }
-    let wanted: Vec<String> = params.all("resource").map(str::to_owned).collect();
     Ok(Asked {
         client_id: client.id.clone(),
         redirect_uri: redirect_uri.to_owned(),
         scope: scope.words(),
         state: state.map(str::to_owned),
         code_challenge: challenge.to_owned(),
-        resource: resource(issuer, &wanted)?,
+        resource,
     })
 }
 

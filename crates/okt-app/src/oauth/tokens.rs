@@ -124,7 +124,7 @@ impl App {
         }
         same_resource(issuer, resource, &terms.resource)?;
         let whole = Scope::kept(&terms.scope);
-        let scope = match scope.map(Scope::parse) {
+        let scope = match scope.map(Scope::asked) {
             None => whole,
             Some(Ok(scope)) if !scope.is_empty() && scope.is_within(&whole) => scope,
             Some(_) => {

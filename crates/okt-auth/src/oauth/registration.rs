@@ -57,7 +57,7 @@ impl Metadata {
                 uri = Some(text);
             }
         }
-        let scope = text(document, "scope")?.map(|text| Scope::parse(&text)).transpose();
+        let scope = text(document, "scope")?.map(|text| Scope::asked(&text)).transpose();
         let scope = scope.map_err(|error| bad(format!("scope: {error}")))?.filter(|scope| !scope.is_empty());
         let name = text(document, "client_name")?.map(|name| plain(&name)).filter(|name| !name.is_empty());
         let name = name.map(|name| name.chars().take(NAME_LIMIT).collect());

@@ -4,6 +4,7 @@ mod documents;
 mod files;
 mod idempotency;
 mod limits;
+mod mcp;
 mod mounted;
 mod openapi;
 mod paging;

@@ -123,6 +123,7 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         ("POST" | "DELETE", "/api/v1/repositories/{repoID}/concepts/{conceptID}/aliases") => {
             json!({"alias": "Another"})
         }
+        ("POST", "/mcp") => json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}),
         ("POST", "/api/v1/repositories") => json!({"name": "Another"}),
         ("PUT", "/api/v1/repositories/{repoID}") => json!({"name": "Renamed"}),
         ("PUT", "/api/v1/repositories/{repoID}/members") => json!({"user_id": about.user, "role": "editor"}),

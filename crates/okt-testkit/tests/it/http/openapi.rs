@@ -7,7 +7,7 @@ use okt_testkit::served::TestService;
 use serde_json::Value;
 
 /// What an operation may begin with: what it does.
-const VERBS: &str = "accept add annotate assign cancel change check classify contribute create decide delete end estimate \
+const VERBS: &str = "accept add annotate assign call cancel change check classify contribute create decide delete end estimate \
     export find get import invite judge issue list log mark merge migrate process pull refresh register \
     reject remove rescue resynthesize retrieve retry revoke search set show sign split undo unmark \
     update upload watch withdraw";

@@ -1,8 +1,8 @@
 //! Query parameters that no route declares.
 
 use http::Method;
-use okt_http::Line;
-use okt_testkit::accounts::{Person, register, send, session};
+use okt_http::{Guard, Line};
+use okt_testkit::accounts::{Person, api_key, register, send, session};
 use okt_testkit::client::Answer;
 use okt_testkit::served::TestService;
 use serde_json::json;
@@ -36,7 +36,10 @@ async fn every_route_refuses_a_parameter_that_it_does_not_know() {
             lenient.push(line.path.clone());
             continue;
         }
-        let token = session(&service, owner.id).await;
+        let token = match line.guard {
+            Guard::Mcp => api_key(&service, &owner, &["fact:read"]).await.1,
+            _ => session(&service, owner.id).await,
+        };
         let path = path(line, &repository);
         let ask = async |query: &str| {
             let request = service.request(line.method.clone().unwrap(), &format!("{path}?{query}"));

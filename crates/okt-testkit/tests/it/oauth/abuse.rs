@@ -48,7 +48,7 @@ async fn every_answer_to_a_client_names_the_issuer_of_the_metadata() {
         let mut answers = vec![allowed, denied];
         for (name, value) in [
             ("response_type", "token"),
-            ("scope", "openid"),
+            ("scope", "fly"),
             ("resource", "https://a.example"),
             ("code_challenge", ""),
         ] {

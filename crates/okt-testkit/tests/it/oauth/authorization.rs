@@ -53,7 +53,7 @@ fn impossible(good: &Request) -> Vec<(Request, &'static str)> {
         (more(good, "response_type", "code"), "invalid_request"),
         (more(good, "state", "another"), "invalid_request"),
         (more(good, "scope", "read"), "invalid_request"),
-        (changed(good, "scope", Some("openid")), "invalid_scope"),
+        (changed(good, "scope", Some("fly")), "invalid_scope"),
         (changed(good, "scope", Some("read everything")), "invalid_scope"),
         (changed(good, "scope", Some("read,mcp")), "invalid_scope"),
         (changed(good, "scope", Some("\"><script>")), "invalid_scope"),
@@ -77,7 +77,7 @@ async fn what_is_not_known_is_ignored_and_what_is_empty_counts_as_left_out() {
         good.clone(),
         more(&more(&good, "prompt", "none"), "nonce", "1"),
         more(&more(&good, "unknown", "1"), "unknown", "2"),
-        more(&good, "Scope", "openid"),
+        more(&good, "Scope", "fly"),
         more(&good, "request_uri", "https://evil.example/"),
         more(&good, "response_mode", "fragment"),
         more(&good, "scope", ""),
@@ -153,7 +153,7 @@ async fn for_an_unknown_client_or_address_there_is_a_page_and_nobody_is_sent_any
             assert_eq!(answer.header("set-cookie"), "", "{answer:?}");
             assert!(!answer.text.contains("evil.example"), "{}", answer.text);
             // Not even when everything else is wrong as well.
-            let worse = changed(&changed(&bad, "response_type", None), "scope", Some("openid"));
+            let worse = changed(&changed(&bad, "response_type", None), "scope", Some("fly"));
             stays(&browser.ask(&service, &worse).await, 400);
         }
     }
@@ -324,13 +324,13 @@ async fn a_state_comes_back_as_it_was_or_not_at_all() {
         let page = browser.ask(&service, &with).await;
         let denied = browser.decide(&service, &page, "deny").await;
         assert_eq!(parameter(&denied, "state").as_deref(), Some(state));
-        let refused = sent_to(&browser.ask(&service, &changed(&with, "scope", Some("openid"))).await);
+        let refused = sent_to(&browser.ask(&service, &changed(&with, "scope", Some("fly"))).await);
         assert_eq!(parameter(&refused, "state").as_deref(), Some(state));
     }
     for none in [changed(&good, "state", None), changed(&good, "state", Some(""))] {
         let page = browser.ask(&service, &none).await;
         assert_eq!(parameter(&browser.decide(&service, &page, "allow").await, "state"), None);
-        let refused = sent_to(&browser.ask(&service, &changed(&none, "scope", Some("openid"))).await);
+        let refused = sent_to(&browser.ask(&service, &changed(&none, "scope", Some("fly"))).await);
         assert_eq!(parameter(&refused, "state"), None);
     }
     let longer = changed(&good, "state", Some(&"s".repeat(2001)));

@@ -28,7 +28,7 @@ async fn forms_lead_on_with_303_so_that_no_password_is_sent_further() {
     let done = browser.send(&service, AUTHORIZE, &allow_fields(&PageForm::of(&page))).await;
     assert_eq!((done.status.as_u16(), done.text.as_str()), (303, ""));
     assert_eq!((done.header("cache-control"), done.header("referrer-policy")), ("no-store", "no-referrer"));
-    let told = browser.ask(&service, &changed(&good, "scope", Some("openid"))).await;
+    let told = browser.ask(&service, &changed(&good, "scope", Some("fly"))).await;
     assert_eq!(told.status, 303);
 }
 

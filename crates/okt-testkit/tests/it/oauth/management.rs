@@ -82,7 +82,7 @@ async fn a_change_is_checked_like_a_registration() {
     for (change, expected) in [
         (json!({}), "invalid_redirect_uri"),
         (json!({"redirect_uris": ["javascript:alert(1)"]}), "invalid_redirect_uri"),
-        (json!({"redirect_uris": [CALLBACK], "scope": "openid"}), "invalid_client_metadata"),
+        (json!({"redirect_uris": [CALLBACK], "scope": "fly"}), "invalid_client_metadata"),
         (json!({"redirect_uris": [CALLBACK], "client_id": "client_of_somebody"}), "invalid_client_metadata"),
         (
             json!({"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none"}),

@@ -209,7 +209,7 @@ async fn thirty_other_bad_descriptions_are_refused_with_the_error_of_the_standar
         beside("policy_uri", json!("file:///etc/passwd")),
         beside("jwks_uri", json!("http://169.254.169.254/")),
         beside("jwks_uri", json!(7)),
-        beside("scope", json!("openid")),
+        beside("scope", json!("fly")),
         beside("scope", json!("read *")),
         beside("scope", json!(["read"])),
         beside("client_name", json!({"en": "Agent"})),

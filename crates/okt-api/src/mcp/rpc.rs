@@ -1,0 +1,240 @@
+//! JSON-RPC: from the bytes of a request to the answer of a method.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode};
+use okt_auth::Credential;
+use okt_http::{Code, Problem, current_request_id};
+use okt_model::Action;
+use serde_json::{Map, Value, json};
+
+use super::call::{Call, Outcome, Server};
+use super::era::{Era, WITH_HANDSHAKE, supported};
+use super::tools::progress;
+use super::tools::{TOOLS, Tool};
+use crate::oauth::resource_metadata;
+
+pub(super) const PARSE_ERROR: i64 = -32700;
+pub(super) const INVALID_REQUEST: i64 = -32600;
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
+pub(super) const INVALID_PARAMS: i64 = -32602;
+
+/// For how long a client may keep the list of tools, in milliseconds.
+const LIST_FRESH_FOR: u32 = 300_000;
+/// What an agent reads of us first.
+const INSTRUCTIONS: &str = include_str!("../../templates/mcp-instructions.txt");
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// A request or a notification.
+pub(super) struct Message {
+    /// A text or a whole number; missing in a notification.
+    pub(super) id: Option<Value>,
+    pub(super) method: String,
+    /// An object.
+    pub(super) params: Value,
+}
+
+/// A refusal in the words of JSON-RPC.
+pub(super) struct Fault {
+    status: StatusCode,
+    code: i64,
+    message: String,
+    data: Option<Value>,
+}
+
+impl Fault {
+    pub(super) fn new(status: StatusCode, code: i64, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), data: None }
+    }
+
+    pub(super) fn with(self, data: Value) -> Self {
+        Self { data: Some(data), ..self }
+    }
+
+    pub(super) fn answer(self, id: Option<&Value>) -> Response {
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let Some(data) = self.data {
+            error["data"] = data;
+        }
+        let mut body = json!({"jsonrpc": "2.0", "error": error});
+        if let Some(id) = id {
+            body["id"] = id.clone();
+        }
+        (self.status, axum::Json(body)).into_response()
+    }
+}
+
+impl Message {
+    fn read(bytes: &[u8]) -> Result<Self, (Fault, Option<Value>)> {
+        let refused = |code, message: &str, id| Err((Fault::new(StatusCode::BAD_REQUEST, code, message), id));
+        let Ok(body) = serde_json::from_slice::<Value>(bytes) else {
+            return refused(PARSE_ERROR, "not well-formed JSON", None);
+        };
+        let Value::Object(mut body) = body else {
+            return refused(INVALID_REQUEST, "one message a request: a JSON object", None);
+        };
+        let id = match body.remove("id") {
+            None => None,
+            Some(id) if id.is_string() || id.is_i64() || id.is_u64() => Some(id),
+            Some(_) => return refused(INVALID_REQUEST, "id must be a text or a whole number", None),
+        };
+        if body.get("jsonrpc").is_none_or(|version| version != "2.0") {
+            return refused(INVALID_REQUEST, "jsonrpc must be \"2.0\"", id);
+        }
+        let Some(Value::String(method)) = body.remove("method") else {
+            return refused(INVALID_REQUEST, "method is missing", id);
+        };
+        let params = body.remove("params").unwrap_or_else(|| Value::Object(Map::new()));
+        if !params.is_object() {
+            return refused(INVALID_PARAMS, "params must be an object", id);
+        }
+        Ok(Self { id, method, params })
+    }
+}
+
+pub(super) async fn answer(server: Server, headers: &HeaderMap, bytes: &[u8]) -> Result<Response, Problem> {
+    let message = match Message::read(bytes) {
+        Ok(message) => message,
+        Err((fault, id)) => return Ok(fault.answer(id.as_ref())),
+    };
+    let Some(id) = message.id.clone() else { return Ok(StatusCode::ACCEPTED.into_response()) };
+    let era = match Era::of(headers, &message) {
+        Ok(era) => era,
+        Err(fault) => return Ok(fault.answer(Some(&id))),
+    };
+    let reply = Reply { id, era };
+    match (era, message.method.as_str()) {
+        (Era::Handshake, "initialize") => Ok(reply.result(initialized(&message.params))),
+        (Era::Handshake, "ping") => Ok(reply.result(json!({}))),
+        (Era::Modern, "server/discover") => Ok(reply.result(json!({
+            "supportedVersions": supported(),
+            "capabilities": capabilities(),
+            "instructions": INSTRUCTIONS.trim_end(),
+            "ttlMs": LIST_FRESH_FOR,
+            "cacheScope": "private",
+        }))),
+        (_, "tools/list") if message.params["cursor"].is_null() => Ok(reply.result(json!({
+            "tools": TOOLS.iter().map(Tool::described).collect::<Vec<_>>(),
+            "ttlMs": LIST_FRESH_FOR,
+            "cacheScope": "private",
+        }))),
+        (_, "tools/list") => Ok(reply.fault(INVALID_PARAMS, "the list has one page; there are no cursors")),
+        (_, "tools/call") => call_tool(server, reply, message.params).await,
+        (era, method) => {
+            // A proxy can tell from the status; older clients would take it for the end of their session.
+            let status = if era == Era::Modern { StatusCode::NOT_FOUND } else { StatusCode::OK };
+            let fault = Fault::new(status, METHOD_NOT_FOUND, format!("no such method: {method}"));
+            Ok(fault.answer(Some(&reply.id)))
+        }
+    }
+}
+
+/// What an answer needs to know of its request.
+#[derive(Clone)]
+pub(super) struct Reply {
+    id: Value,
+    era: Era,
+}
+
+impl Reply {
+    fn result(&self, result: Value) -> Response {
+        axum::Json(self.message(result)).into_response()
+    }
+
+    fn fault(&self, code: i64, message: impl Into<String>) -> Response {
+        Fault::new(StatusCode::OK, code, message).answer(Some(&self.id))
+    }
+
+    /// The JSON-RPC response.
+    pub(super) fn message(&self, mut result: Value) -> Value {
+        if self.era == Era::Modern {
+            result["resultType"] = "complete".into();
+            result["_meta"][SERVER_INFO] = server_info();
+        }
+        json!({"jsonrpc": "2.0", "id": self.id, "result": result})
+    }
+}
+
+fn initialized(params: &Value) -> Value {
+    let asked = params["protocolVersion"].as_str();
+    let version = WITH_HANDSHAKE.into_iter().find(|known| Some(*known) == asked).unwrap_or(WITH_HANDSHAKE[0]);
+    json!({
+        "protocolVersion": version,
+        "capabilities": capabilities(),
+        "serverInfo": server_info(),
+        "instructions": INSTRUCTIONS.trim_end(),
+    })
+}
+
+fn capabilities() -> Value {
+    json!({"tools": {}})
+}
+
+fn server_info() -> Value {
+    json!({"name": "okt", "title": "okt", "version": env!("CARGO_PKG_VERSION")})
+}
+
+async fn call_tool(server: Server, reply: Reply, mut params: Value) -> Result<Response, Problem> {
+    let Some(tool) = params["name"].as_str().and_then(|name| TOOLS.iter().find(|tool| tool.name == name))
+    else {
+        return Ok(reply.fault(INVALID_PARAMS, format!("no such tool: {}", params["name"])));
+    };
+    let arguments = match params["arguments"].take() {
+        Value::Null => Value::Object(Map::new()),
+        arguments @ Value::Object(_) => arguments,
+        _ => return Ok(reply.fault(INVALID_PARAMS, "arguments must be an object")),
+    };
+    step_up(&server, tool, &arguments).await?;
+    let meta = &params["_meta"];
+    let call = Call::new(server, tool, arguments);
+    Ok(match call.run(meta["okt/idempotency_key"].as_str()).await {
+        Ok(Outcome::Done(value)) => reply.result(told(&value)),
+        Ok(Outcome::Wait(watch)) => progress::stream(call, watch, reply, &meta["progressToken"]),
+        Err(problem) => reply.result(refused(&problem)),
+    })
+}
+
+/// A client that was not given what a tool needs is told how to ask for it, before anything is done. Keys, and people who
+/// may not do it themselves, would gain nothing by asking: the tool refuses them.
+async fn step_up(server: &Server, tool: &Tool, arguments: &Value) -> Result<(), Problem> {
+    let needed = (tool.needs)(arguments);
+    let missing = needed.iter().find(|permission| !server.caller.was_given(**permission));
+    let (Credential::Grant(_), Some(missing)) = (server.caller.credential(), missing) else { return Ok(()) };
+    server.api.deny(&server.caller, &server.origin, &missing.to_string(), None).await?;
+    let mut scope = "mcp read".to_owned();
+    for permission in needed.iter().filter(|permission| permission.action != Action::Read) {
+        scope.push(' ');
+        scope.push_str(&permission.to_string());
+    }
+    let metadata = resource_metadata(&format!("{}/mcp", server.base));
+    let problem = Problem::new(Code::Forbidden, format!("{} needs the permission {missing}", tool.name));
+    Err(problem.challenge(format!(
+        "Bearer error=\"insufficient_scope\", scope=\"{scope}\", resource_metadata=\"{metadata}\", \
+         error_description=\"{} needs {missing}\"",
+        tool.name
+    )))
+}
+
+/// The result of a tool.
+pub(super) fn told(value: &Value) -> Value {
+    let text = value.to_string();
+    json!({"content": [{"type": "text", "text": text}], "structuredContent": value, "isError": false})
+}
+
+/// The result of a tool that could not do it: for the agent to read, so that it can do better.
+pub(super) fn refused(problem: &Problem) -> Value {
+    problem.log();
+    let mut error = json!({
+        "code": problem.code().as_str(),
+        "detail": problem.detail(),
+        "request_id": current_request_id(),
+    });
+    if let Some(seconds) = problem.retry_after_s() {
+        error["retry_after_s"] = seconds.into();
+    }
+    if !problem.errors().is_empty() {
+        let errors =
+            problem.errors().iter().map(|error| json!({"field": error.field, "message": error.message}));
+        error["errors"] = errors.collect();
+    }
+    json!({"content": [{"type": "text", "text": error.to_string()}], "isError": true})
+}
