@@ -6,6 +6,8 @@
 mod call;
 mod era;
 mod hosts;
+mod prompts;
+mod resources;
 mod rpc;
 mod schema;
 mod tools;

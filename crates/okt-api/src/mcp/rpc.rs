@@ -11,15 +11,22 @@ use super::call::{Call, Outcome, Server};
 use super::era::{Era, WITH_HANDSHAKE, supported};
 use super::tools::progress;
 use super::tools::{TOOLS, Tool};
+use super::{prompts, resources};
 use crate::oauth::resource_metadata;
 
 pub(super) const PARSE_ERROR: i64 = -32700;
 pub(super) const INVALID_REQUEST: i64 = -32600;
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 pub(super) const INVALID_PARAMS: i64 = -32602;
+const INTERNAL_ERROR: i64 = -32603;
 
 /// For how long a client may keep the list of tools, in milliseconds.
 const LIST_FRESH_FOR: u32 = 300_000;
+/// The same for what changes only with a release, and for the list of repositories.
+const RELEASE_FRESH_FOR: u32 = 3_600_000;
+const REPOSITORIES_FRESH_FOR: u32 = 60_000;
+/// Older revisions have a code of their own for what is not there.
+const RESOURCE_NOT_FOUND: i64 = -32002;
 /// What an agent reads of us first.
 const INSTRUCTIONS: &str = include_str!("../../templates/mcp-instructions.txt");
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -105,19 +112,44 @@ pub(super) async fn answer(server: Server, headers: &HeaderMap, bytes: &[u8]) ->
     match (era, message.method.as_str()) {
         (Era::Handshake, "initialize") => Ok(reply.result(initialized(&message.params))),
         (Era::Handshake, "ping") => Ok(reply.result(json!({}))),
-        (Era::Modern, "server/discover") => Ok(reply.result(json!({
-            "supportedVersions": supported(),
-            "capabilities": capabilities(),
-            "instructions": INSTRUCTIONS.trim_end(),
-            "ttlMs": LIST_FRESH_FOR,
-            "cacheScope": "private",
-        }))),
-        (_, "tools/list") if message.params["cursor"].is_null() => Ok(reply.result(json!({
-            "tools": TOOLS.iter().map(Tool::described).collect::<Vec<_>>(),
-            "ttlMs": LIST_FRESH_FOR,
-            "cacheScope": "private",
-        }))),
+        (Era::Modern, "server/discover") => {
+            let discovered = json!({
+                "supportedVersions": supported(),
+                "capabilities": capabilities(),
+                "instructions": INSTRUCTIONS.trim_end(),
+            });
+            Ok(reply.kept_or_refused(Ok(discovered), LIST_FRESH_FOR))
+        }
+        (_, "tools/list") if message.params["cursor"].is_null() => {
+            let listed = json!({"tools": TOOLS.iter().map(Tool::described).collect::<Vec<_>>()});
+            Ok(reply.kept_or_refused(Ok(listed), LIST_FRESH_FOR))
+        }
         (_, "tools/list") => Ok(reply.fault(INVALID_PARAMS, "the list has one page; there are no cursors")),
+        (_, "resources/list") => {
+            let listed = resources::list(&server, message.params["cursor"].as_str()).await;
+            Ok(reply.kept_or_refused(listed, REPOSITORIES_FRESH_FOR))
+        }
+        (_, "resources/templates/list") => {
+            let listed = json!({"resourceTemplates": resources::templates()});
+            Ok(reply.kept_or_refused(Ok(listed), RELEASE_FRESH_FOR))
+        }
+        (_, "resources/read") => {
+            let Some(uri) = message.params["uri"].as_str() else {
+                return Ok(reply.fault(INVALID_PARAMS, "uri is missing"));
+            };
+            match resources::read(&server, uri).await.transpose() {
+                Some(read) => Ok(reply.kept_or_refused(read, 0)),
+                None => Ok(reply.not_found(uri)),
+            }
+        }
+        (_, "prompts/list") => {
+            Ok(reply.kept_or_refused(Ok(json!({"prompts": prompts::list()})), RELEASE_FRESH_FOR))
+        }
+        (_, "prompts/get") => Ok(match prompts::get(&message.params) {
+            Ok(prompt) => reply.result(prompt),
+            Err(wrong) => reply.fault(INVALID_PARAMS, wrong),
+        }),
+        (_, "completion/complete") => Ok(complete(&server, &reply, &message.params).await),
         (_, "tools/call") => call_tool(server, reply, message.params).await,
         (era, method) => {
             // A proxy can tell from the status; older clients would take it for the end of their session.
@@ -138,6 +170,31 @@ pub(super) struct Reply {
 impl Reply {
     fn result(&self, result: Value) -> Response {
         axum::Json(self.message(result)).into_response()
+    }
+
+    /// A result that a client may keep for so many milliseconds, for this caller alone; or why there is none.
+    fn kept_or_refused(&self, result: Result<Value, Problem>, ttl_ms: u32) -> Response {
+        match result {
+            Ok(mut result) => {
+                result["ttlMs"] = ttl_ms.into();
+                result["cacheScope"] = "private".into();
+                self.result(result)
+            }
+            Err(problem) => {
+                problem.log();
+                let code =
+                    if problem.code().status().is_server_error() { INTERNAL_ERROR } else { INVALID_PARAMS };
+                let data = json!({"code": problem.code().as_str(), "request_id": current_request_id()});
+                Fault::new(StatusCode::OK, code, problem.detail()).with(data).answer(Some(&self.id))
+            }
+        }
+    }
+
+    fn not_found(&self, uri: &str) -> Response {
+        let code = if self.era == Era::Modern { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
+        Fault::new(StatusCode::OK, code, "resource not found")
+            .with(json!({ "uri": uri }))
+            .answer(Some(&self.id))
     }
 
     fn fault(&self, code: i64, message: impl Into<String>) -> Response {
@@ -166,11 +223,31 @@ fn initialized(params: &Value) -> Value {
 }
 
 fn capabilities() -> Value {
-    json!({"tools": {}})
+    json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}})
 }
 
 fn server_info() -> Value {
     json!({"name": "okt", "title": "okt", "version": env!("CARGO_PKG_VERSION")})
+}
+
+async fn complete(server: &Server, reply: &Reply, params: &Value) -> Response {
+    let (about, argument) = (&params["ref"], &params["argument"]);
+    let known = match about["type"].as_str() {
+        Some("ref/prompt") => about["name"].as_str().is_some_and(prompts::exists),
+        Some("ref/resource") => about["uri"].is_string(),
+        _ => false,
+    };
+    let (Some(name), Some(value), true) = (argument["name"].as_str(), argument["value"].as_str(), known)
+    else {
+        return reply.fault(
+            INVALID_PARAMS,
+            "ref must name a prompt or a template, and argument have a name and a value",
+        );
+    };
+    match resources::complete(server, name, value).await {
+        Ok(completed) => reply.result(completed),
+        refused => reply.kept_or_refused(refused, 0),
+    }
 }
 
 async fn call_tool(server: Server, reply: Reply, mut params: Value) -> Result<Response, Problem> {

@@ -2,6 +2,7 @@
 
 mod chat;
 mod gate;
+mod resources;
 mod rights;
 mod tenants;
 mod tools;
