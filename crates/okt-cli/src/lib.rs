@@ -9,6 +9,7 @@ mod client;
 mod config;
 mod dedup;
 mod eval;
+mod mcp;
 mod migrate;
 mod parse_worker;
 mod report;
@@ -60,6 +61,8 @@ enum Command {
     Bundle(bundle::BundleArgs),
     /// Check a text against the facts of a repository.
     Report(report::ReportArgs),
+    /// Connect an agent that starts a program (Model Context Protocol): messages go between standard input and output and a service.
+    Mcp(mcp::McpArgs),
     /// Measure how well documents are read, facts made, compared and found, on a data set of your own or a public one.
     Eval(eval::EvalArgs),
     /// Parse one document from standard input in a sandbox. Started by the service; not for direct use.
@@ -111,7 +114,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::main(load(cli.config.clone())?, args, serve::service),
         Command::Migrate(args) => migrate::main(&load(cli.config.clone())?, args),
         Command::Admin(args) => admin::main(&load(cli.config.clone())?, args),
-        Command::Doctor(args) => vectors::doctor(&load(cli.config.clone())?, args),
+        Command::Doctor(args) => vectors::doctor(args, || load(cli.config.clone())),
         Command::Reembed => vectors::reembed(&load(cli.config.clone())?),
         Command::Dedup(args) => dedup::main(&load(cli.config.clone())?, args),
         Command::Config(args) => {
@@ -120,6 +123,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Bundle(args) => Ok(bundle::main(args)),
         Command::Report(args) => Ok(report::main(args)),
+        Command::Mcp(args) => mcp::main(args),
         Command::Eval(args) => eval::run(args, || load(cli.config.clone())),
         Command::ParseWorker(args) => Ok(parse_worker::main(args)),
         Command::OcrWorker(args) => Ok(parse_worker::recognise(args)),

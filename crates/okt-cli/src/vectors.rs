@@ -11,6 +11,8 @@ use okt_model::Repository;
 use okt_queue::JobError;
 use okt_store::{Blobs, Databases, Purpose};
 
+use crate::mcp;
+
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
     #[command(subcommand)]
@@ -19,6 +21,10 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Subcommand)]
 enum DoctorCommand {
+    /// Go the way of an agent that was given nothing but the address of the service, and name the step that fails.
+    ///
+    /// With an API key in `OKT_API_KEY` a tool is called as well.
+    Mcp(mcp::doctor::DoctorMcpArgs),
     /// Compare the facts and vectors of every repository. Exits with 1 if they are inconsistent.
     Vectors {
         /// Delete orphaned vectors and create missing ones.
@@ -27,9 +33,15 @@ enum DoctorCommand {
     },
 }
 
-pub(crate) fn doctor(loaded: &Loaded, args: &DoctorArgs) -> anyhow::Result<ExitCode> {
-    let DoctorCommand::Vectors { repair } = args.command;
-    with_tools(loaded, async |databases, tools| {
+pub(crate) fn doctor(
+    args: &DoctorArgs,
+    load: impl FnOnce() -> anyhow::Result<Loaded>,
+) -> anyhow::Result<ExitCode> {
+    let repair = match &args.command {
+        DoctorCommand::Mcp(args) => return mcp::doctor::main(args),
+        DoctorCommand::Vectors { repair } => *repair,
+    };
+    with_tools(&load()?, async |databases, tools| {
         let mut out = std::io::stdout();
         let (mut unfit, mut repositories, mut failed) = (0, 0, None);
         let checked = spaces::doctor(databases, tools, repair, |checked| {

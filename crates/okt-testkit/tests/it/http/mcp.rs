@@ -2,6 +2,7 @@
 
 mod chat;
 mod gate;
+mod program;
 mod resources;
 mod rights;
 mod tenants;

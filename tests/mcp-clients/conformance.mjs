@@ -1,0 +1,123 @@
+// The conformance suite of the protocol, the inspector and both TypeScript clients against a running okt.
+//
+// None of them can be given a key everywhere, so a proxy on loopback adds it and passes everything else on.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { createServer, request } from "node:http";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const okt = new URL(process.env.OKT_URL);
+const key = process.env.OKT_API_KEY;
+const bin = join(process.env.OKT_CLIENTS, "node_modules/.bin");
+
+const proxy = createServer((asked, answered) => {
+  const headers = { ...asked.headers, authorization: `Bearer ${key}` };
+  const passed = request({ host: okt.hostname, port: okt.port, path: asked.url, method: asked.method, headers }, (from) => {
+    answered.writeHead(from.statusCode, from.headers);
+    from.pipe(answered);
+  });
+  passed.on("error", () => answered.destroy());
+  answered.on("close", () => passed.destroy());
+  asked.pipe(passed);
+});
+await new Promise((listening) => proxy.listen(0, "127.0.0.1", listening));
+const url = `http://127.0.0.1:${proxy.address().port}/mcp`;
+test.after(() => proxy.close());
+
+const everywhere = ["tools-list", "resources-list", "prompts-list"];
+const older = ["server-initialize", "ping", "server-session-lifecycle", ...everywhere];
+const scenarios = {
+  "2025-06-18": older,
+  "2025-11-25": [...older, "dns-rebinding-protection"],
+  "2026-07-28": [
+    ...everywhere,
+    "completion-complete",
+    "dns-rebinding-protection",
+    "caching",
+    "http-header-validation",
+    "sep-2164-resource-not-found",
+    "server-stateless",
+  ],
+};
+
+// A tool takes what comes out of a program that failed as well.
+async function said(program, ...args) {
+  try {
+    const { stdout, stderr } = await run(process.execPath, [join(bin, program), ...args], { timeout: 60_000, maxBuffer: 1 << 26 });
+    return { code: 0, text: stdout + stderr };
+  } catch (error) {
+    return { code: error.code ?? 1, text: `${error.stdout ?? ""}${error.stderr ?? ""}` };
+  }
+}
+
+test("conformance", { concurrency: 2 }, async (suite) => {
+  const all = Object.entries(scenarios).flatMap(([version, names]) => names.map((name) => [version, name]));
+  await Promise.all(
+    all.map(([version, name]) =>
+      suite.test(`${name} ${version}`, async () => {
+        const baseline = join(process.env.OKT_TESTS, "expected-failures.yml");
+        const { code, text } = await said(
+          "conformance", "server", "--url", url, "--scenario", name, "--spec-version", version, "--expected-failures", baseline,
+        );
+        assert.equal(code, 0, text);
+      }),
+    ),
+  );
+});
+
+test("inspector", async (suite) => {
+  for (const era of ["legacy", "modern"]) {
+    for (const method of ["tools/list", "resources/list", "prompts/list"]) {
+      await suite.test(`${method} ${era}`, async () => {
+        const strict = method === "tools/list" ? ["--strict"] : [];
+        const { code, text } = await said(
+          "mcp-inspector", "--cli", url, "--transport", "http", "--protocol-era", era, "--method", method, ...strict,
+        );
+        assert.equal(code, 0, text);
+      });
+    }
+  }
+});
+
+async function uses(client) {
+  const { tools } = await client.listTools();
+  assert.ok(tools.length >= 24, `${tools.length} tools`);
+  const found = await client.callTool({ name: "search", arguments: { query: "bees" } });
+  const [first] = found.structuredContent.results;
+  const fetched = await client.callTool({ name: "fetch", arguments: { id: first.id } });
+  assert.equal(fetched.structuredContent.url, first.url);
+  const refused = await client.callTool({ name: "get_fact", arguments: { fact_id: "x" } });
+  assert.equal(refused.isError, true);
+  const { resources } = await client.listResources();
+  const read = await client.readResource({ uri: resources[0].uri });
+  assert.ok(JSON.parse(read.contents[0].text).length >= 1);
+  const prompt = await client.getPrompt({ name: "weigh_claim", arguments: { claim: "Bees dance." } });
+  assert.equal(prompt.messages.length, 2);
+  const source = first.id.startsWith("source:") ? first.id : found.structuredContent.results.find((row) => row.id.startsWith("source:")).id;
+  const id = source.slice("source:".length).split("@")[0];
+  const done = await client.callTool({ name: "get_progress", arguments: { source_id: id, wait_s: 5 } });
+  assert.equal(done.structuredContent.state, "done");
+  await client.close();
+}
+
+test("TypeScript SDK 1", async () => {
+  const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
+  const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  await uses(client);
+});
+
+test("TypeScript client 2", async (suite) => {
+  const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
+  for (const options of [{}, { versionNegotiation: { mode: "auto" } }]) {
+    await suite.test(JSON.stringify(options), async () => {
+      const client = new Client({ name: "test", version: "1" }, options);
+      await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+      await uses(client);
+    });
+  }
+});
