@@ -180,6 +180,7 @@ const pages = {
   account: "/account",
   keys: "/account/keys",
   programs: "/account/programs",
+  connect: "/account/connect",
   sources: `${r}/sources`,
   reader: `${r}/sources/${pdf.id}?fact=${await factOf(pdf)}`,
   about: `${r}/sources/${pdf.id}?view=about`,

@@ -17,6 +17,7 @@ const home = createRoute({ getParentRoute: () => root, path: "/", component: laz
 const account = createRoute({ getParentRoute: () => root, path: "/account", component: lazyRouteComponent(() => import("../pages/account")) });
 const keys = createRoute({ getParentRoute: () => root, path: "/account/keys", component: lazyRouteComponent(() => import("../pages/keys")) });
 const programs = createRoute({ getParentRoute: () => root, path: "/account/programs", component: lazyRouteComponent(() => import("../pages/programs")) });
+const connect = createRoute({ getParentRoute: () => root, path: "/account/connect", component: lazyRouteComponent(() => import("../pages/connect")) });
 
 const join = createRoute({ getParentRoute: () => root, path: "/join", component: lazyRouteComponent(() => import("../pages/join")) });
 
@@ -159,7 +160,7 @@ const settings = createRoute({
 });
 
 const pages = [overview, sources, reader, search, facts, fact, concepts, concept, contradictions, investigations, investigation, reports, report, graph, history, jobs, cost, exchange, members, audit, settings];
-const tree = root.addChildren([home, account, keys, programs, join, health, users, allJobs, allCost, roles, allAudit, promptsets, ...development, repository.addChildren(pages)]);
+const tree = root.addChildren([home, account, keys, programs, connect, join, health, users, allJobs, allCost, roles, allAudit, promptsets, ...development, repository.addChildren(pages)]);
 
 export const router = createRouter({
   routeTree: tree,

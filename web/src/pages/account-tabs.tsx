@@ -15,6 +15,9 @@ export function AccountTabs() {
       <Link to="/account/programs" className="tab" activeProps={{ "aria-current": "page" }}>
         {t("Programs")}
       </Link>
+      <Link to="/account/connect" className="tab" activeProps={{ "aria-current": "page" }}>
+        {t("Agents")}
+      </Link>
     </nav>
   );
 }
