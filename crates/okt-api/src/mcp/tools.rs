@@ -120,7 +120,7 @@ mod tests {
     fn the_list_is_in_order_and_short_enough_to_be_read_by_every_agent() {
         let names: Vec<_> = TOOLS.iter().map(|tool| tool.name).collect();
         assert!(names.is_sorted(), "{names:?}");
-        for tool in TOOLS.iter() {
+        for tool in &TOOLS {
             let known = tool.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
             assert!(known && tool.name.len() <= 64, "{}", tool.name);
             let length = tool.description.chars().count();

@@ -33,7 +33,7 @@ pub(super) struct InstallArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Agent {
-    /// Claude Desktop, which starts `okt mcp`; needs OKT_API_KEY.
+    /// Claude Desktop, which starts `okt mcp`; needs `OKT_API_KEY`.
     Claude,
     ClaudeCode,
     Cursor,

@@ -126,7 +126,7 @@ async fn leaving_is_announced_before_it_happens() {
     process.terminate();
     let ready = eventually(Duration::from_secs(2), "it says that it leaves", async || {
         let ready = Answer::of(client.get(format!("{url}/readyz"))).await;
-        if ready.status == 503 { Ok(ready) } else { Err(ready) }
+        if ready.status == 503 { Ok(ready) } else { Err(format!("{ready:?}")) }
     })
     .await;
     assert_eq!(ready.json()["status"], "draining");
