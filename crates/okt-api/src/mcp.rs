@@ -18,7 +18,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
-use okt_http::Problem;
+use okt_http::{Budget, Edge, Problem};
 use okt_model::Error;
 
 use self::call::Server;
@@ -49,8 +49,10 @@ pub(crate) const IDLE: Duration = Duration::from_mins(1);
 pub async fn call(
     State(api): State<Api>,
     caller: CurrentCaller,
+    budget: Budget,
     request: Request,
 ) -> Result<Response, Problem> {
+    let detached = Edge::detach(&request);
     let (parts, body) = request.into_parts();
     hosts::check(&api, &parts)?;
     if !accepts(&parts.headers) {
@@ -59,8 +61,8 @@ pub async fn call(
     }
     let bytes = body.collect().await.map_err(Error::internal)?.to_bytes();
     let base = Issuer::of(&api, &parts).map_or_else(String::new, |issuer| issuer.0);
-    let server = Server { api, caller: caller.0, origin: origin(&parts), base };
-    rpc::answer(server, &parts.headers, &bytes).await
+    let server = Server { api, caller: caller.0, budget, origin: origin(&parts), base };
+    rpc::answer(server, detached, &parts.headers, &bytes).await
 }
 
 /// A call that waits is answered by events, any other one at once.

@@ -267,6 +267,26 @@ impl App {
         Ok((found, Some(from)))
     }
 
+    /// What was said of these sentences of a report and the facts near them, by the places of the sentences.
+    pub async fn list_annotations_of(
+        &self,
+        scope: &RepoScope<ReportRead>,
+        id: ReportId,
+        places: &[i32],
+    ) -> Result<Vec<Annotation>> {
+        let repository = scope.repository();
+        let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
+        let no = get(&mut tx, scope, id).await?.no;
+        let mut wanted = Vec::new();
+        for place in places {
+            let found = report_sentences::list(&mut tx, repository, no, *place, 1).await?;
+            wanted.extend(found.into_iter().filter(|sentence| sentence.place == *place));
+        }
+        let found = report_annotations::list_of(&mut tx, repository, wanted).await?;
+        tx.commit().await?;
+        Ok(found)
+    }
+
     /// How the claims of a report stand, and how they came to, from before a change on; without a limit no more than how they stand.
     pub async fn find_report_health(
         &self,

@@ -1,13 +1,15 @@
 //! What a tool is given: who calls, with which arguments, and the way to a repository.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::header;
-use okt_app::{Answer, Once, Origin};
+use okt_app::{Answer, Claimed, Once, Origin};
 use okt_auth::{Caller, Needed, RepoScope};
-use okt_http::{Code, Json, PageRequest, Problem};
+use okt_http::{Budget, Code, Detached, Json, PageRequest, Problem};
 use okt_model::Error;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,6 +35,8 @@ const LONGEST_CURSOR: usize = 2_000;
 pub(super) struct Server {
     pub(super) api: Api,
     pub(super) caller: Caller,
+    /// What large texts are counted against.
+    pub(super) budget: Budget,
     pub(super) origin: Origin,
     /// What addresses of pages begin with; empty where nobody has said how this service is called.
     pub(super) base: String,
@@ -55,6 +59,8 @@ pub(super) enum Outcome {
 /// A repository that the caller may do `P` in.
 pub(super) struct Place<P> {
     pub(super) scope: RepoScope<P>,
+    /// As it was named.
+    pub(super) slug: String,
     /// The address of its pages.
     address: String,
 }
@@ -67,8 +73,8 @@ impl<P> Place<P> {
 
     /// For what needs another permission as well.
     pub(super) fn also<Q: Needed>(&self) -> Result<Place<Q>, Problem> {
-        let address = self.address.clone();
-        Ok(Place { scope: self.scope.also::<Q>()?, address })
+        let (slug, address) = (self.slug.clone(), self.address.clone());
+        Ok(Place { scope: self.scope.also::<Q>()?, slug, address })
     }
 }
 
@@ -83,7 +89,11 @@ impl Call {
     }
 
     /// Runs the tool; with a key only once, and the first result comes again.
-    pub(super) async fn run(&self, key: Option<&str>) -> Result<Outcome, Problem> {
+    pub(super) async fn run(
+        self: &Arc<Self>,
+        key: Option<&str>,
+        detached: Detached,
+    ) -> Result<Outcome, Problem> {
         let Some(key) = key.filter(|_| self.tool.creates) else { return self.run_within_bounds().await };
         if key.is_empty() || key.len() > 255 || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(
@@ -111,20 +121,40 @@ impl Call {
                 return Err(Problem::new(Code::IdempotencyMismatch, detail));
             }
         };
-        match self.run_within_bounds().await {
-            Ok(Outcome::Done(value)) => {
-                let body = serde_json::to_vec(&value).map_err(Error::internal)?;
-                app.finish_once(&claimed, Answer { status: 200, content_type: None, location: None, body })
-                    .await?;
-                Ok(Outcome::Done(value))
+        // A client that hangs up cancels what runs in its connection, and the effect would be there without its result.
+        let call = Arc::clone(self);
+        let work = detached.spawn(async move { call.run_and_keep(claimed).await });
+        work.await.map_err(|error| Problem::from(Error::internal(error)))?
+    }
+
+    async fn run_and_keep(&self, claimed: Claimed) -> Result<Outcome, Problem> {
+        let app = &self.server.api.app;
+        let outcome = self.run_within_bounds().await;
+        let kept = match &outcome {
+            Ok(Outcome::Done(value)) => Some(value),
+            // What was begun is known; how far it is can be asked for.
+            Ok(Outcome::Wait(watch)) => watch.known(),
+            Err(_) => None,
+        };
+        match (kept, &outcome) {
+            (Some(value), _) => {
+                let body = serde_json::to_vec(value).map_err(Error::internal)?;
+                let answer = Answer { status: 200, content_type: None, location: None, body };
+                // Whoever waits hears what happened, even when the result could not be kept for a second asking.
+                if let Err(error) = app.finish_once(&claimed, answer).await {
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "the result of a tool was not kept"
+                    );
+                }
             }
             // Of a refusal nothing came. A failure of ours may have come after the change, and the same key must not do it again.
-            Err(problem) if problem.code().status().is_client_error() => {
+            (None, Err(problem)) if problem.code().status().is_client_error() => {
                 app.release_once(&claimed).await?;
-                Err(problem)
             }
-            other => other,
+            (None, _) => {}
         }
+        outcome
     }
 
     /// With fewer rows where the result would be too long to be read.
@@ -227,9 +257,13 @@ impl Server {
 
     /// A repository by its id or slug.
     pub(super) async fn place<P: Needed>(&self, named: &str) -> Result<Place<P>, Problem> {
-        let Self { api, caller, origin, base } = self;
+        let Self { api, caller, origin, base, .. } = self;
         let (proof, located) = api.prove(caller, P::PERMISSION, Some(named), origin).await?;
         let located = located.ok_or_else(|| Error::internal("a repository that is nowhere"))?;
-        Ok(Place { scope: proof.into_repository(located)?, address: format!("{base}/r/{named}") })
+        Ok(Place {
+            scope: proof.into_repository(located)?,
+            slug: named.to_owned(),
+            address: format!("{base}/r/{named}"),
+        })
     }
 }

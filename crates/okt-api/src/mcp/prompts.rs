@@ -47,8 +47,8 @@ static PROMPTS: [Prompt; 3] = [
             REPOSITORY,
         ],
         way: "Work with the tools of okt. 1. search, then search_facts with words of your own. 2. get_fact of what matters, for \
-              its quotes and what may contradict it. 3. Where the facts do not suffice, discover_sources, and add_source of \
-              those that are worth it, with get_progress until they are done; estimate_cost first if it may cost much. \
+              its quotes and what may contradict it. 3. Where the facts do not suffice, discover_sources, tell the person \
+              which are worth it, and add_source of those that they agree to, with max_cost_usd; get_progress until they are done. \
               4. find_evidence for each sentence that you want to assert. Answer in short sentences, each with the url of its \
               facts; say what is contested and what is not known.",
         task: "Answer this question: ",

@@ -168,8 +168,9 @@ async fn source(server: &Server, named: &str, id: &str) -> Result<Read, Problem>
 async fn page(server: &Server, named: &str, id: &str, number: &str) -> Result<Read, Problem> {
     let (place, id): (Place<SourceRead>, Uuid) = place(server, named, id).await?;
     let number = number.parse().map_err(|_| Error::NotFound("page"))?;
-    let admit = |_| Ok::<_, Problem>(());
-    let (page, ()) = server.api.app.find_source_page(&place.scope, id.into(), number, admit).await?;
+    let admit = |bytes: usize| server.budget.reserve(2 * bytes);
+    // Counted until it is written.
+    let (page, _reserved) = server.api.app.find_source_page(&place.scope, id.into(), number, admit).await?;
     json_of(&PageTextView::from(page))
 }
 

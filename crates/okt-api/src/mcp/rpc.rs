@@ -1,9 +1,11 @@
 //! JSON-RPC: from the bytes of a request to the answer of a method.
 
+use std::sync::Arc;
+
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use okt_auth::Credential;
-use okt_http::{Code, Problem, current_request_id};
+use okt_http::{Code, Detached, Problem, current_request_id};
 use okt_model::Action;
 use serde_json::{Map, Value, json};
 
@@ -98,7 +100,12 @@ impl Message {
     }
 }
 
-pub(super) async fn answer(server: Server, headers: &HeaderMap, bytes: &[u8]) -> Result<Response, Problem> {
+pub(super) async fn answer(
+    server: Server,
+    detached: Detached,
+    headers: &HeaderMap,
+    bytes: &[u8],
+) -> Result<Response, Problem> {
     let message = match Message::read(bytes) {
         Ok(message) => message,
         Err((fault, id)) => return Ok(fault.answer(id.as_ref())),
@@ -150,7 +157,7 @@ pub(super) async fn answer(server: Server, headers: &HeaderMap, bytes: &[u8]) ->
             Err(wrong) => reply.fault(INVALID_PARAMS, wrong),
         }),
         (_, "completion/complete") => Ok(complete(&server, &reply, &message.params).await),
-        (_, "tools/call") => call_tool(server, reply, message.params).await,
+        (_, "tools/call") => call_tool(server, detached, reply, message.params).await,
         (era, method) => {
             // A proxy can tell from the status; older clients would take it for the end of their session.
             let status = if era == Era::Modern { StatusCode::NOT_FOUND } else { StatusCode::OK };
@@ -250,7 +257,12 @@ async fn complete(server: &Server, reply: &Reply, params: &Value) -> Response {
     }
 }
 
-async fn call_tool(server: Server, reply: Reply, mut params: Value) -> Result<Response, Problem> {
+async fn call_tool(
+    server: Server,
+    detached: Detached,
+    reply: Reply,
+    mut params: Value,
+) -> Result<Response, Problem> {
     let Some(tool) = params["name"].as_str().and_then(|name| TOOLS.iter().find(|tool| tool.name == name))
     else {
         return Ok(reply.fault(INVALID_PARAMS, format!("no such tool: {}", params["name"])));
@@ -262,8 +274,12 @@ async fn call_tool(server: Server, reply: Reply, mut params: Value) -> Result<Re
     };
     step_up(&server, tool, &arguments).await?;
     let meta = &params["_meta"];
-    let call = Call::new(server, tool, arguments);
-    Ok(match call.run(meta["okt/idempotency_key"].as_str()).await {
+    // Before the whole request is over its time, so that the agent is told by its own protocol.
+    let longest = server.api.app.config().server.write_timeout.duration().mul_f32(0.8);
+    let call = Arc::new(Call::new(server, tool, arguments));
+    let ran = call.run(meta["okt/idempotency_key"].as_str(), detached);
+    let ran = tokio::time::timeout(longest, ran).await;
+    Ok(match ran.unwrap_or_else(|_| Err(Problem::timed_out(longest))) {
         Ok(Outcome::Done(value)) => reply.result(told(&value)),
         Ok(Outcome::Wait(watch)) => progress::stream(call, watch, reply, &meta["progressToken"]),
         Err(problem) => reply.result(refused(&problem)),

@@ -299,7 +299,10 @@ fn asked(issuer: &str, params: &Params, client: &OAuthClient, redirect_uri: &str
     let scope = scope.filter(|scope| !scope.is_empty()).or_else(|| client.scope.clone());
     let usual = || if is_mcp(issuer, &resource) { Scope::usual_of_mcp() } else { Scope::usual() };
     let scope = scope.filter(|scope| !scope.is_empty()).unwrap_or_else(usual);
-    if client.scope.as_ref().is_some_and(|most| !scope.is_within(most)) {
+    // Clients of the Model Context Protocol register with what the first answer names, and ask for more when a tool needs it. The
+    // person decides about that each time.
+    let is_agent = is_mcp(issuer, &resource);
+    if !is_agent && client.scope.as_ref().is_some_and(|most| !scope.is_within(most)) {
         return Err(Refusal::new("invalid_scope", "scope: more than the client registered for"));
     }
     let state = params.once("state")?;

@@ -270,8 +270,12 @@ async fn named(call: &Call, place: &Place<ConceptRead>, name: &str) -> Result<Uu
     let (_, found) = concepts::list(api, scope, Query(query), page).await?;
     let same = |row: &&ConceptRow| row.canonical_name.to_lowercase() == name.to_lowercase();
     let rows = found.0.data;
-    // Where none has the name, the only one that was found has it as an alias.
-    let row = rows.iter().find(same).or(if let [only] = rows.as_slice() { Some(only) } else { None });
+    // Words that a name begins with are found too; the only one whose name does not begin so has this one as an alias.
+    let begins = |row: &ConceptRow| row.canonical_name.to_lowercase().starts_with(&name.to_lowercase());
+    let row = rows.iter().find(same).or(match rows.as_slice() {
+        [only] if !begins(only) => Some(only),
+        _ => None,
+    });
     Ok(row.ok_or(Error::NotFound("concept of this name; see search_concepts"))?.id)
 }
 

@@ -51,10 +51,10 @@ pub(super) const EVIDENCE: Tool = Tool {
     name: "find_evidence",
     title: "Find evidence for a claim",
     description: "The facts that support a claim, those that contradict it, and others near it. Call it before you assert something. \
-                  For a whole text call check_text.",
+                  For a whole text call check_text. Where a paid model judges, each call can cost money.",
     hints: READ,
     needs: needs::<FactRead>,
-    pages: true,
+    pages: false,
     creates: false,
     input: input::<EvidenceArguments>,
     output: output::<Evidence>,
@@ -366,7 +366,9 @@ async fn evidence(call: &Call) -> Result<Outcome, Problem> {
         related: Vec::new(),
         degraded_reason: found.degraded_reason,
     };
-    for fact in found.facts.into_iter().take(most) {
+    let mut near_ones = found.facts;
+    decisive_first(&mut near_ones, found.state, |fact| (fact.retracted, fact.posture));
+    for fact in near_ones.into_iter().take(most) {
         let rows = match fact.posture {
             posture if posture == Posture::Supports.as_str() => &mut evidence.supports,
             posture if posture == Posture::Contradicts.as_str() => &mut evidence.contradicts,
@@ -375,6 +377,19 @@ async fn evidence(call: &Call) -> Result<Outcome, Problem> {
         rows.push(near(fact, &place));
     }
     done(evidence)
+}
+
+/// Those that count and say what is said of the sentence come first, each group as it was.
+pub(super) fn decisive_first<T>(facts: &mut [T], state: &str, of: impl Fn(&T) -> (bool, &str)) {
+    let decisive = match state {
+        "supported" => Posture::Supports.as_str(),
+        "contradicted" => Posture::Contradicts.as_str(),
+        _ => "",
+    };
+    facts.sort_by_key(|fact| {
+        let (retracted, posture) = of(fact);
+        (retracted, posture != decisive)
+    });
 }
 
 fn near(fact: EvidenceFactView, place: &Place<FactRead>) -> EvidenceFact {

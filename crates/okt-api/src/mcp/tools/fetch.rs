@@ -140,6 +140,7 @@ async fn fetch(call: &Call) -> Result<Outcome, Problem> {
 async fn found_anywhere(call: &Call, id: &Id) -> Result<Document, Problem> {
     let server = &call.server;
     let (seen, _) = server.api.app.list_repositories(&server.caller, None, 50).await?;
+    let mut refused = None;
     for seen in seen {
         let repository = seen.repository;
         if !server.caller.may(Domain::Repository(repository.id), id.kind.permission()) {
@@ -147,10 +148,14 @@ async fn found_anywhere(call: &Call, id: &Id) -> Result<Document, Problem> {
         }
         match found_in(call, id, &repository.slug).await {
             Err(problem) if problem.code() == okt_http::Code::NotFound => {}
-            other => return other,
+            // It may be in another one.
+            Err(problem) => {
+                refused.get_or_insert(problem);
+            }
+            found => return found,
         }
     }
-    Err(Error::NotFound(id.kind.word()).into())
+    Err(refused.unwrap_or_else(|| Error::NotFound(id.kind.word()).into()))
 }
 
 async fn found_in(call: &Call, id: &Id, repository: &str) -> Result<Document, Problem> {

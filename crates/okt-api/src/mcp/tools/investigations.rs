@@ -46,7 +46,7 @@ pub(super) const ADD: Tool = Tool {
     name: "add_to_investigation",
     title: "Add sources to an investigation",
     description: "Adds a source of the repository to an investigation, or up to 50 web addresses and DOIs, which become sources where the \
-                  repository does not have them.",
+                  repository does not have them; reading these can cost money.",
     hints: Hints { idempotent: true, open_world: true, ..CHANGE },
     needs: |arguments| {
         let also = (!arguments["candidates"].is_null()).then_some(SourceWrite::PERMISSION);

@@ -1,6 +1,7 @@
 //! How far work is that goes on in the background, and waiting for it.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -120,8 +121,15 @@ impl Watch {
         Self { place, watched: Watched::Source(of, source), until: Instant::now() + wait, known: Some(known) }
     }
 
+    /// What the result says beside the progress.
+    pub(in crate::mcp) const fn known(&self) -> Option<&Value> {
+        self.known.as_ref()
+    }
+
     async fn look(&self, call: &Call) -> Result<Progress, Problem> {
         let app = &call.server.api.app;
+        // Who may look may change while somebody waits.
+        call.place::<JobRead>(&self.place.slug).await?;
         let (place, subject) = match &self.watched {
             Watched::Job(id) => {
                 let job = app.find_job(&JobScope::from(self.place.scope.clone()), *id).await?;
@@ -235,7 +243,7 @@ async fn get(call: &Call) -> Result<Outcome, Problem> {
 
 /// The state of an answer that waits.
 struct Waiting {
-    call: Call,
+    call: Arc<Call>,
     watch: Box<Watch>,
     reply: Reply,
     token: Option<Value>,
@@ -245,7 +253,7 @@ struct Waiting {
 
 /// Answers when it is over or the time is, and tells of changes meanwhile if the client gave a token for that. Whoever hangs up
 /// is not waited for; the work goes on.
-pub(in crate::mcp) fn stream(call: Call, watch: Box<Watch>, reply: Reply, token: &Value) -> Response {
+pub(in crate::mcp) fn stream(call: Arc<Call>, watch: Box<Watch>, reply: Reply, token: &Value) -> Response {
     let token = (token.is_string() || token.is_i64() || token.is_u64()).then(|| token.clone());
     let waiting = Waiting { call, watch, reply, token, last: None, told: 0 };
     let events = stream::unfold(Some(waiting), |waiting| async move {
@@ -266,7 +274,14 @@ impl Waiting {
             }
             let seen = match self.watch.look(&self.call).await {
                 Ok(seen) => seen,
-                Err(problem) => return (self.reply.message(refused(&problem)), true),
+                // What was done is told in any case; only how far it is can't be said.
+                Err(problem) => {
+                    let told = self.watch.known.as_ref().map(|known| {
+                        problem.log();
+                        told(known)
+                    });
+                    return (self.reply.message(told.unwrap_or_else(|| refused(&problem))), true);
+                }
             };
             if seen.is_over() || Instant::now() >= self.watch.until {
                 let result = self.watch.result(&seen);

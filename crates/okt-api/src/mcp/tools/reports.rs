@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::facts::decisive_first;
 use super::{CHANGE, Hints, READ, Tool, cut, needs};
 use crate::extract::Repository;
 use crate::mcp::call::{Call, Outcome, Place, done};
@@ -31,7 +32,8 @@ pub(super) const CHECK: Tool = Tool {
     name: "check_text",
     title: "Check a text",
     description: "Checks a text sentence by sentence against the facts, without keeping it: which sentences are supported, contradicted or \
-                  unsupported, and by which facts. At most 6,000 characters.",
+                  unsupported, and by which facts. At most 6,000 characters. Where a paid model judges, each call can cost \
+                  money.",
     hints: READ,
     needs: needs::<FactRead>,
     pages: false,
@@ -140,6 +142,8 @@ struct Judged {
     fact_id: Uuid,
     posture: String,
     confidence: f32,
+    /// All its sources were retracted, so it counts for nothing.
+    retracted: bool,
     url: String,
 }
 
@@ -151,12 +155,14 @@ async fn check(call: &Call) -> Result<Outcome, Problem> {
     let place: Place<FactRead> = call.repository(arguments.repository.as_deref()).await?;
     let checked: CheckedTextView =
         call.server.api.app.check_text(&place.scope, &arguments.text).await?.into();
-    let sentences = checked.sentences.into_iter().map(|sentence| {
+    let sentences = checked.sentences.into_iter().map(|mut sentence| {
+        decisive_first(&mut sentence.facts, sentence.state, |fact| (fact.retracted, fact.posture));
         let facts = sentence.facts.into_iter().take(FACTS_OF_ONE).map(|fact| Judged {
             url: place.url("facts", fact.fact_id),
             fact_id: fact.fact_id,
             posture: fact.posture.to_owned(),
             confidence: fact.confidence,
+            retracted: fact.retracted,
         });
         CheckedSentence { text: sentence.text, state: sentence.state, facts: facts.collect() }
     });
@@ -310,23 +316,29 @@ async fn judged(
     id: ReportId,
     sentences: &[ReportSentenceView],
 ) -> Result<HashMap<i32, Vec<Judged>>, Problem> {
-    let mut facts: HashMap<i32, Vec<Judged>> = HashMap::new();
-    // One after the other: those that stand in one way may be far apart.
-    for sentence in sentences.iter().filter(|sentence| sentence.state != "not_a_claim") {
-        let found =
-            call.server.api.app.list_annotations(&place.scope, id, sentence.sentence_index, 1).await?;
-        let near = found.0.into_iter().map(AnnotationView::from);
-        let near =
-            near.filter(|row| row.sentence_index == sentence.sentence_index && row.posture != "irrelevant");
-        let near = near.take(FACTS_OF_ONE).map(|row| Judged {
+    let claims = sentences.iter().filter(|sentence| sentence.state != "not_a_claim");
+    let claims: HashMap<i32, &str> =
+        claims.map(|sentence| (sentence.sentence_index, sentence.state)).collect();
+    let mut places: Vec<i32> = claims.keys().copied().collect();
+    places.sort_unstable();
+    let found = call.server.api.app.list_annotations_of(&place.scope, id, &places).await?;
+    let mut near: HashMap<i32, Vec<AnnotationView>> = HashMap::new();
+    for row in found.into_iter().map(AnnotationView::from).filter(|row| row.posture != "irrelevant") {
+        near.entry(row.sentence_index).or_default().push(row);
+    }
+    let judged = near.into_iter().map(|(index, mut rows)| {
+        let state = claims.get(&index).copied().unwrap_or_default();
+        decisive_first(&mut rows, state, |row| (row.retracted, row.posture));
+        let rows = rows.into_iter().take(FACTS_OF_ONE).map(|row| Judged {
             url: place.url("facts", row.fact_id),
             fact_id: row.fact_id,
             posture: row.posture.to_owned(),
             confidence: row.confidence,
+            retracted: row.retracted,
         });
-        facts.insert(sentence.sentence_index, near.collect());
-    }
-    Ok(facts)
+        (index, rows.collect())
+    });
+    Ok(judged.collect())
 }
 
 #[derive(Deserialize, ToSchema)]

@@ -4,7 +4,7 @@
 use axum::extract::State;
 use okt_auth::Needed;
 use okt_auth::permissions::FactRead;
-use okt_http::{Problem, Query};
+use okt_http::{Code, Problem, Query};
 use okt_model::{Domain, Error};
 use okt_wire::search::{SearchQuery, SearchRow};
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ async fn find(call: &Call) -> Result<Outcome, Problem> {
     if asked.words.is_empty() {
         return Err(Error::invalid("query", "must have a word to look for").into());
     }
-    let mut found = Vec::new();
+    let (mut found, mut answered, mut refused) = (Vec::new(), false, None);
     for place in places(call, asked.repository.as_deref()).await? {
         let query = SearchQuery {
             types: asked.types.clone(),
@@ -120,9 +120,20 @@ async fn find(call: &Call) -> Result<Outcome, Problem> {
         };
         let page = call.page(Some(20), None).await?;
         let (api, scope) = (State(call.server.api.clone()), Repository(place.1.scope.clone()));
-        let (_, rows) = search::search(api, scope, Query(query), page).await?;
+        // One that can't answer now hides nothing of the others.
+        let rows = match search::search(api, scope, Query(query), page).await {
+            Ok((_, rows)) => rows,
+            Err(problem) => {
+                refused.get_or_insert(problem);
+                continue;
+            }
+        };
+        answered = true;
         let rows = rows.0.data.into_iter().enumerate();
         found.extend(rows.map(|(rank, hit)| (rank, row(hit, &place.0, &place.1))));
+    }
+    if let Some(problem) = refused.filter(|_| !answered) {
+        return Err(problem);
     }
     // Scores of two repositories can't be compared; ranks can.
     found.sort_by_key(|(rank, _)| *rank);
@@ -143,6 +154,11 @@ async fn places(call: &Call, named: Option<&str>) -> Result<Vec<(String, Place<F
             let place = call.place(&seen.repository.slug).await?;
             places.push((seen.repository.slug, place));
         }
+    }
+    if places.is_empty() {
+        // Nothing found would say that nothing is known.
+        let missing = "no repository that you can see lets you read facts; it needs repository:read and fact:read there";
+        return Err(Problem::new(Code::Forbidden, missing));
     }
     Ok(places)
 }

@@ -3,7 +3,7 @@
 use http::Method;
 use okt_testkit::accounts::{access_token, access_token_for, register};
 use okt_testkit::client::Answer;
-use okt_testkit::oauth::{Browser, client, exchange, parameter, request};
+use okt_testkit::oauth::{Browser, CALLBACK, client, exchange, parameter, request};
 use okt_testkit::served::TestService;
 use serde_json::{Value, json};
 
@@ -268,6 +268,14 @@ async fn a_client_that_names_no_scope_gets_what_the_endpoint_needs() {
         let answer = rpc(&service, tokens["access_token"].as_str().unwrap(), &message).await;
         assert_eq!(answer.status, 200, "{answer:?}");
     }
+    // A client that registered with what the endpoint names may ask for more when a tool needs it.
+    let document =
+        json!({"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none", "scope": "mcp read"});
+    let registered = service.request(Method::POST, "/api/v1/oauth/register").json(&document);
+    let registered = Answer::of(registered).await.json();
+    let mut asked = request(registered["client_id"].as_str().unwrap(), "mcp read source:write");
+    asked.push(("resource", resource.clone()));
+    assert_eq!(Browser::default().ask(&service, &asked).await.status, 200);
     // Another word is still none.
     let answer = Browser::default().ask(&service, &request(&id, "openid fly")).await;
     assert!(answer.header("location").contains("error=invalid_scope"), "{answer:?}");
