@@ -53,8 +53,8 @@ const READ: Hints = Hints { read_only: true, idempotent: true, open_world: false
 const CHANGE: Hints = Hints { read_only: false, idempotent: false, open_world: false };
 
 pub(super) static TOOLS: [Tool; 24] = [
-    investigations::ADD,
     sources::ADD,
+    investigations::ADD,
     reports::CHECK,
     investigations::CREATE,
     reports::CREATE,

@@ -278,5 +278,5 @@ async fn a_client_that_names_no_scope_gets_what_the_endpoint_needs() {
     assert_eq!(Browser::default().ask(&service, &asked).await.status, 200);
     // Another word is still none.
     let answer = Browser::default().ask(&service, &request(&id, "openid fly")).await;
-    assert!(answer.header("location").contains("error=invalid_scope"), "{answer:?}");
+    assert!(answer.status == 400 && answer.text.contains("(invalid_scope)"), "{answer:?}");
 }

@@ -144,7 +144,7 @@ async fn lists_are_paged_and_long_ones_are_cut() {
     let key = agent(&app.service, &app.owner).await;
     app.sql(&format!(
         "INSERT INTO okt_repository.facts (repository_id, id, text, content_hash, kind, status, model, source_count)
-         SELECT '{}', gen_random_uuid(), 'Fact ' || n || ' ' || repeat('word ', 800), sha256(n::text::bytea), 'text', 'stable',
+         SELECT '{}', gen_random_uuid(), 'Fact ' || n || ' ' || repeat('word ', 790), sha256(n::text::bytea), 'text', 'stable',
                 'm', 1
          FROM generate_series(1, 60) AS n",
         app.repository
