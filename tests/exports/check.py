@@ -146,7 +146,7 @@ def footnotes(data):
     # One of the author's own, and one that the author made look like one of ours.
     same("footnotes", len([name for name in named if name.startswith("okt-")]), claims + 1)
     links = [child.attrGet("href") for child in inline if child.type == "link_open"]
-    same("facts", {link.removeprefix("fact:") for link in links if link.startswith("fact:")}, {row["fact_id"] for row in report["annotations"]})
+    same("facts", {link.removeprefix("fact:") for link in links if link.startswith("fact:")}, set(judging))
     code = [child.content for child in inline if child.type == "code_inline"]
     same("code", "0.7" in code, True)
     same("a link", "https://example.org/copper" in links, True)
@@ -279,7 +279,7 @@ FILES = {
     "report.bib": (cited_by(bibtex), [(b"@misc{okt-", b"@misc{okt-0")]),
     "report.ris": (cited_by(ris), [(b"ER  - ", b"")]),
     "report.csl.json": (cited_by(csl), [(b'"id":"okt-', b'"id":"okt-0')]),
-    "report.md": (footnotes, [(b"[^okt-2]: ", b"[^okt-9]: "), (b"`0.7`[", b"`0.7["), (b"<fact:", b"<fact:0")]),
+    "report.md": (footnotes, [(b"[^okt-2]: ", b"[^okt-9]: "), (b"`0.7`.[", b"`0.7["), (b"<fact:", b"<fact:0")]),
     "report.html": (page, [(b"</main>", b"</section>"), (b"<body>", b"<body><script></script>")]),
     "graph.csv": (table, [(b'"\'', b'"'), (b'""', b'"'), (b"\r\n", b"")]),
 }

@@ -43,7 +43,7 @@ TEXTS = [
     "Honey bees fly up to 5 km & back. {Honey bees} sleep at night.",
     "Karl von Frisch received the Nobel Prize in 1973. Honey bees see ultraviolet light. "
     "=SUM(A1) is no dance of honey bees. Honey bees visit 5 < 7 flowers \"a day\" in the city of Graz.",
-    "Karl von Frisch was born in Vienna. Honey bees dance on the comb to tell each other where food is. "
+    "Karl von Frisch was born in Vienna in 1886. Honey bees dance on the comb to tell each other where food is. "
     "Die Bienen fliegen täglich 🐝 bis zu drei Kilometer weit. The city of Graz has many honey bees.",
 ]
 
@@ -125,7 +125,7 @@ for row in rows(base + "/facts?grouped=false"):
 body = "\n\n".join(
     [
         "# A report <b>with</b> \\textbf{a} title",
-        "Honey bees dance on the comb to tell each other where food is. Karl von Frisch received the Nobel Prize in 1974.",
+        "Honey bees dance on the comb to tell each other where food is. Karl von Frisch was born in Vienna in 1887. Karl von Frisch received the Nobel Prize in 1974.",
         "Nothing is known here of the price of copper on the markets of Zurich, which ended at `0.7`. It stood at <https://example.org/copper>.",
         "| a | b |\n|---|---|\n| <script>alert(1)</script> | [^okt-1] |",
         "<img src=x onerror=alert(1)> [a link](javascript:alert(1)) ![picture](http://127.0.0.1:9/x.png)",
