@@ -33,7 +33,6 @@ mod promptsets;
 mod proofs;
 mod references;
 mod registration;
-mod registry;
 mod report_exports;
 mod reports;
 mod repositories;
