@@ -10,6 +10,7 @@ import { LongList } from "../parts/list";
 import { Person } from "../parts/people";
 import { Empty } from "../parts/states";
 import { t } from "../words";
+import "../parts/prose.css";
 
 type Entry = Schemas["AuditEntry"];
 type Listed = Schemas["Page_AuditEntry"];
