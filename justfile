@@ -57,6 +57,15 @@ exports *args: services
     cargo build --workspace
     scripts/exports {{ args }}
 
+# Check packages, proxies, alerts, the dashboard, and the pages about running it
+packaging *args: services
+    cargo build --workspace
+    scripts/packaging {{ args }}
+
+# Follow every link of the documentation
+links:
+    scripts/links
+
 # Build the web UI into web/dist
 web:
     scripts/web build

@@ -15,18 +15,6 @@ import "./app/shell.css";
 applyTheme();
 document.documentElement.lang = language;
 
-// A page of before an update asks for scripts that are gone: load the page again, once.
-addEventListener("vite:preloadError", (event) => {
-  try {
-    if (sessionStorage.getItem("okt-reloaded") === location.href) return;
-    sessionStorage.setItem("okt-reloaded", location.href);
-  } catch {
-    return;
-  }
-  event.preventDefault();
-  location.reload();
-});
-
 void refresh();
 await loadWords();
 

@@ -1,114 +1,20 @@
 // Walks through the UI of an empty installation.
 //
 // Usage: node walk.mjs ADDRESS
-//   OKT_WEB_LONG=1     also every page on a phone, at 400 % zoom, and in German
+//   OKT_WEB_LONG=1     also every page on a phone, at 400 % zoom, in German, and with every text in brackets
 //   OKT_WEB_PICTURES   a folder for pictures of the pages
 // Fails on: a sentence that is not lit within 60 s, a violation of the policy of a page, a request to another origin, an
 // error of a script, a finding of axe, hostile text that does anything, a tab that is signed out, what an account sees that
 // it may not see.
 import { strict as assert } from "node:assert";
-import { mkdirSync } from "node:fs";
-import axe from "axe-core";
-import { chromium } from "playwright-core";
+import { COLOURS, DESKTOP, PHONE, ZOOMED, ask, base, began, done, enter, finish, long, look, newContext, newTab, signIn, together, until, visit } from "./browser.mjs";
+import { hostile } from "./hostile.mjs";
+import { row, tenTasks } from "./keyboard.mjs";
+import { pseudo } from "./pseudo.mjs";
 
-const base = process.argv[2];
-const long = process.env.OKT_WEB_LONG === "1";
-const pictures = process.env.OKT_WEB_PICTURES;
-if (pictures) mkdirSync(pictures, { recursive: true });
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script> "javascript:alert(1)"';
 const PERSON = { name: `Ada ${HOSTILE}`, email: "ada@example.org", password: "a long sentence" };
 const GUEST = { name: `Grace ${HOSTILE}`, email: "grace@example.org", password: "another sentence" };
-const ALLOWED = /status of (403|404|422)|GPU stall|WebGL|willReadFrequently|^@scalar/;
-/** Rules of axe that depend on colours and sizes. */
-const COLOURS = ["color-contrast", "target-size", "scrollable-region-focusable"];
-// Without motion colours change at once.
-const DESKTOP = { viewport: { width: 1280, height: 800 }, locale: "en-US", reducedMotion: "reduce" };
-const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, locale: "en-US", reducedMotion: "reduce" };
-/** 1280 pixels at 400 %. */
-const ZOOMED = { ...DESKTOP, viewport: { width: 320, height: 256 } };
-
-const browser = await chromium.launch({ executablePath: process.env.OKT_CHROMIUM, args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"] });
-const problems = [];
-const began = Date.now();
-const since = () => `${((Date.now() - began) / 1000).toFixed(1)} s`;
-const done = (what) => console.log(`${what} (${since()})`);
-
-async function newContext(options) {
-  const context = await browser.newContext(options);
-  await context.addInitScript(() => {
-    addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
-  });
-  return context;
-}
-
-/** A tab that notes what goes wrong in it. `tab.now` says where it is. */
-async function newTab(context, now = "") {
-  const tab = await context.newPage();
-  tab.now = now;
-  const note = (what) => problems.push(`${tab.now}: ${what}`);
-  tab.on("pageerror", (error) => note(`script: ${error.message}`));
-  tab.on("console", (message) => {
-    // The page that connects agents tries the endpoint as somebody without a key.
-    const tried = tab.now.startsWith("connect") && /status of 401/.test(message.text());
-    if (["error", "warning"].includes(message.type()) && !tried && !ALLOWED.test(message.text())) note(`console: ${message.text().slice(0, 300)}`);
-  });
-  tab.on("request", (request) => {
-    if (!/^(blob|data):/.test(request.url()) && new URL(request.url()).origin !== base) note(`foreign request: ${request.url()}`);
-  });
-  tab.on("dialog", (dialog) => {
-    note(`a script of a text ran: ${dialog.message()}`);
-    void dialog.dismiss();
-  });
-  return tab;
-}
-
-/** `rules`: only these; otherwise all. */
-async function look(tab, name, rules) {
-  // A page that is read anew has its heading a moment later; where it has none, the check below says so.
-  await tab.locator("h1").first().waitFor({ state: "attached", timeout: 5_000 }).catch(() => {});
-  if (pictures) await tab.screenshot({ path: `${pictures}/${name}.png` });
-  if (!(await tab.evaluate(() => "axe" in globalThis))) await tab.evaluate(axe.source);
-  const { found, over } = await tab.evaluate(async (only) => {
-    const options = { resultTypes: ["violations"], ...(only ? { runOnly: { type: "rule", values: only } } : {}) };
-    // What React Aria announces names what may be gone a moment later.
-    const { violations } = await globalThis.axe.run({ exclude: ["[data-live-announcer]"] }, options);
-    const found = violations.map(({ id, nodes }) => `axe ${id}: ${nodes.slice(0, 2).map((node) => node.html.slice(0, 120)).join(" | ")}`);
-    return { found, over: document.documentElement.scrollWidth - innerWidth };
-  }, rules);
-  for (const one of found) problems.push(`${tab.now}: ${one}`);
-  if (over > 0) problems.push(`${tab.now}: ${over} px wider than the screen`);
-}
-
-/** What was asked for is there, and nothing is still loading. */
-async function settled(tab) {
-  await tab.locator("h1").first().waitFor({ state: "attached" });
-  await tab.waitForFunction(() => !document.querySelector(".skeleton, [data-pending]"), undefined, { timeout: 10_000 }).catch(() => problems.push(`${tab.now}: it does not come to an end`));
-}
-
-/** Within the page, as a click on a link goes, or from outside. */
-async function visit(tab, path, name, fresh = false) {
-  tab.now = name;
-  if (fresh || !tab.url().startsWith(base)) await tab.goto(base + path);
-  else await tab.evaluate((to) => history.pushState({}, "", to), path);
-  await tab.waitForFunction((to) => location.pathname + location.search === to || document.querySelector("h1") !== null, path);
-  await settled(tab);
-  assert.ok(!/^[12]$/.test(await tab.title()), `${name}: a script of a text ran`);
-  assert.equal(await tab.locator("main img:not([src*=icon])").count(), 0, `${name}: a picture of a text was made`);
-}
-
-async function signIn(tab, person) {
-  tab.now = "sign in";
-  await tab.goto(base);
-  await tab.getByLabel("E-mail address").fill(person.email);
-  await tab.getByLabel("Password").fill(person.password);
-}
-async function enter(tab) {
-  await tab.getByRole("button", { name: "Sign in" }).click();
-  await tab.locator("a.item-main").first().waitFor();
-}
-
-/** Runs these at once. */
-const together = (...tasks) => Promise.all(tasks.map((task) => task()));
 
 // 1. From nothing to a lit sentence.
 const context = await newContext(DESKTOP);
@@ -141,22 +47,8 @@ await page.getByRole("link", { name: "Open" }).waitFor();
 await page.getByRole("button", { name: "Close" }).last().click();
 
 // What follows is asked for by a program.
-const ask = async (token, method, path, body) => {
-  const headers = { "content-type": "application/json", ...(token ? { authorization: `Bearer ${token}` } : {}) };
-  const response = await fetch(`${base}/api/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
-  assert.ok(response.ok, `${method} ${path}: ${response.status} ${await response.clone().text()}`);
-  return response.json();
-};
 const { token } = await ask(null, "POST", "/auth/login", { email: PERSON.email, password: PERSON.password });
 const call = (method, path, body) => ask(token, method, `/repositories/starter${path}`, body);
-const until = async (what, read) => {
-  for (let n = 0; n < 240; n += 1) {
-    const found = await read();
-    if (found) return found;
-    await new Promise((resolve) => setTimeout(resolve, 125));
-  }
-  throw new Error(`${what} did not come`);
-};
 const sources = await until("the second source", async () => {
   const { data } = await call("GET", "/sources");
   return data.length === 2 && data.every((one) => one.status === "processed") && data;
@@ -261,14 +153,7 @@ async function keyboard() {
   await tab.keyboard.press("g");
   await tab.keyboard.press("f");
   await tab.waitForURL(/\/facts$/);
-  await tab.locator("a.item-main").first().waitFor();
-  // The list may be drawn anew in the moment after it came.
-  for (let tries = 0; tries < 20; tries++) {
-    await tab.keyboard.press("j");
-    if (await tab.evaluate(() => document.activeElement?.matches("[data-main]"))) break;
-    await tab.waitForTimeout(250);
-  }
-  await tab.waitForFunction(() => document.activeElement?.matches("[data-main]"));
+  await row(tab);
   await tab.keyboard.press("Enter");
   await tab.waitForURL(/\/facts\/./);
   await tab.close();
@@ -441,6 +326,7 @@ done("all pages walked");
 await together(
   async () => {
     await keyboard();
+    await tenTasks(PERSON);
     await finding();
     await keeping();
     await sample();
@@ -450,6 +336,7 @@ await together(
     await documentation();
     await onPhone(["sources", "reader", "fact", "report", "graph", "cost", "settings", "members"]);
     await tabs(long ? 10 : 3, long ? 10 : 3);
+    await hostile(desktop, token, long ? 200 : 20);
   },
 );
 
@@ -472,11 +359,7 @@ if (long) {
   await walk(names, deutsch, { suffix: "german", dark: false });
   await german.close();
   done("in German");
+  await pseudo(pages, PERSON);
 }
 await desktop.close();
-await browser.close();
-if (problems.length > 0) {
-  console.log([...new Set(problems)].join("\n"));
-  process.exit(1);
-}
-done("nothing is wrong");
+await finish();

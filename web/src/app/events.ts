@@ -10,7 +10,9 @@ import { ApiError, api, ok, R, raw, type Schemas } from "../api/client";
 import { session } from "../api/session";
 
 export type Job = Schemas["Job"];
-type News = { repo: string } & ({ job: Job } | { health: string } | { live: boolean });
+/** `polled`: the service has no room for a stream, and is asked now and then. `away`: it does not answer. */
+export type Line = "live" | "polled" | "away";
+type News = { repo: string } & ({ job: Job } | { health: string } | { line: Line });
 
 const SILENT = 40_000;
 const POLL = 15_000;
@@ -19,7 +21,7 @@ const FINAL = new Set(["completed", "cancelled", "discarded"]);
 const KEPT = 200;
 
 let jobs: ReadonlyMap<string, Job> = new Map();
-let live = true;
+let line: Line = "live";
 const listeners = new Set<() => void>();
 function tell() {
   for (const listener of listeners) listener();
@@ -34,11 +36,13 @@ export const isOver = (job: Job) => FINAL.has(job.state);
 /** All jobs that are known of, by their ids. */
 export const useJobs = () => useSyncExternalStore(subscribe, () => jobs);
 /** Whether news comes as it happens. */
-export const useLive = () => useSyncExternalStore(subscribe, () => live);
+export const useLine = () => useSyncExternalStore(subscribe, () => line);
 
-function setLive(next: boolean) {
-  if (live === next) return;
-  live = next;
+function setLine(client: QueryClient, next: Line) {
+  if (line === next) return;
+  // What a page asked for meanwhile has failed, and nobody should have to press a button for it.
+  if (line === "away") void client.invalidateQueries();
+  line = next;
   tell();
 }
 
@@ -112,7 +116,7 @@ export function useEvents(repo: string) {
     const hear = (news: News) => {
       if (news.repo !== repo) return;
       if ("job" in news) take(client, repo, news.job);
-      else if ("live" in news) setLive(news.live);
+      else if ("line" in news) setLine(client, news.line);
       else void client.invalidateQueries({ queryKey: ["report", repo, news.health] });
     };
     channel?.addEventListener("message", (event: MessageEvent<News>) => hear(event.data));
@@ -151,7 +155,7 @@ async function follow(repo: string, spread: (news: News) => void, signal: AbortS
           if (event.event === "report.health_changed") spread({ repo, health: (JSON.parse(event.data) as { report_id: string }).report_id });
         },
       });
-      spread({ repo, live: true });
+      spread({ repo, line: "live" });
       failures = 0;
       const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
       for (;;) {
@@ -162,11 +166,14 @@ async function follow(repo: string, spread: (news: News) => void, signal: AbortS
         parser.feed(piece.value);
       }
       clearTimeout(timer);
+      // An answer that ends at once must not be asked for without a pause.
+      await pause(500, signal);
     } catch (error) {
       if (signal.aborted) return;
       failures += 1;
       const refused = error instanceof ApiError && (error.status === 429 || error.status === 503);
-      if (refused || failures > 2) spread({ repo, live: false });
+      if (refused) spread({ repo, line: "polled" });
+      else if (failures > 1) spread({ repo, line: "away" });
       if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return;
       if (refused) await poll(repo, spread);
       await pause(refused ? POLL : Math.min(30_000, 1_000 * 2 ** (failures - 1)) * (0.8 + Math.random() * 0.4), signal);

@@ -1,9 +1,13 @@
 //! Addresses and their pages. Each page is a script of its own.
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, parseSearchWith, stringifySearchWith } from "@tanstack/react-router";
+import type { ComponentType } from "react";
 import { BASE } from "../api/session";
 import { Skeleton } from "../parts/states";
+import { script } from "./scripts";
 import { NotFound, RepositoryShell, RootShell } from "./shell";
+
+const page = <T extends { default: ComponentType }>(load: () => Promise<T>) => lazyRouteComponent(() => script(load));
 
 const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined);
 const number = (value: unknown) => {
@@ -13,39 +17,39 @@ const number = (value: unknown) => {
 
 const root = createRootRoute({ component: RootShell, notFoundComponent: NotFound });
 
-const home = createRoute({ getParentRoute: () => root, path: "/", component: lazyRouteComponent(() => import("../pages/repositories")) });
-const account = createRoute({ getParentRoute: () => root, path: "/account", component: lazyRouteComponent(() => import("../pages/account")) });
-const keys = createRoute({ getParentRoute: () => root, path: "/account/keys", component: lazyRouteComponent(() => import("../pages/keys")) });
-const programs = createRoute({ getParentRoute: () => root, path: "/account/programs", component: lazyRouteComponent(() => import("../pages/programs")) });
-const connect = createRoute({ getParentRoute: () => root, path: "/account/connect", component: lazyRouteComponent(() => import("../pages/connect")) });
+const home = createRoute({ getParentRoute: () => root, path: "/", component: page(() => import("../pages/repositories")) });
+const account = createRoute({ getParentRoute: () => root, path: "/account", component: page(() => import("../pages/account")) });
+const keys = createRoute({ getParentRoute: () => root, path: "/account/keys", component: page(() => import("../pages/keys")) });
+const programs = createRoute({ getParentRoute: () => root, path: "/account/programs", component: page(() => import("../pages/programs")) });
+const connect = createRoute({ getParentRoute: () => root, path: "/account/connect", component: page(() => import("../pages/connect")) });
 
-const join = createRoute({ getParentRoute: () => root, path: "/join", component: lazyRouteComponent(() => import("../pages/join")) });
+const join = createRoute({ getParentRoute: () => root, path: "/join", component: page(() => import("../pages/join")) });
 
 type Spent = { by?: string; days?: string };
 const spent = (search: Record<string, unknown>): Spent => ({ by: text(search.by), days: text(search.days) });
 type Recorded = { from?: string; to?: string; action?: string; actor?: string; object?: string };
 const recorded = (search: Record<string, unknown>): Recorded => ({ from: text(search.from), to: text(search.to), action: text(search.action), actor: text(search.actor), object: text(search.object) });
 
-const health = createRoute({ getParentRoute: () => root, path: "/admin", component: lazyRouteComponent(() => import("../pages/admin-health")) });
-const users = createRoute({ getParentRoute: () => root, path: "/admin/users", component: lazyRouteComponent(() => import("../pages/admin-users")) });
+const health = createRoute({ getParentRoute: () => root, path: "/admin", component: page(() => import("../pages/admin-health")) });
+const users = createRoute({ getParentRoute: () => root, path: "/admin/users", component: page(() => import("../pages/admin-users")) });
 const allJobs = createRoute({
   getParentRoute: () => root,
   path: "/admin/jobs",
   validateSearch: (search: Record<string, unknown>): { state?: string; kind?: string } => ({ state: text(search.state), kind: text(search.kind) }),
-  component: lazyRouteComponent(() => import("../pages/admin-jobs")),
+  component: page(() => import("../pages/admin-jobs")),
 });
-const allCost = createRoute({ getParentRoute: () => root, path: "/admin/cost", validateSearch: spent, component: lazyRouteComponent(() => import("../pages/admin-cost")) });
-const roles = createRoute({ getParentRoute: () => root, path: "/admin/roles", component: lazyRouteComponent(() => import("../pages/admin-roles")) });
-const allAudit = createRoute({ getParentRoute: () => root, path: "/admin/audit", validateSearch: recorded, component: lazyRouteComponent(() => import("../pages/admin-audit")) });
-const promptsets = createRoute({ getParentRoute: () => root, path: "/promptsets", component: lazyRouteComponent(() => import("../pages/promptsets")) });
+const allCost = createRoute({ getParentRoute: () => root, path: "/admin/cost", validateSearch: spent, component: page(() => import("../pages/admin-cost")) });
+const roles = createRoute({ getParentRoute: () => root, path: "/admin/roles", component: page(() => import("../pages/admin-roles")) });
+const allAudit = createRoute({ getParentRoute: () => root, path: "/admin/audit", validateSearch: recorded, component: page(() => import("../pages/admin-audit")) });
+const promptsets = createRoute({ getParentRoute: () => root, path: "/promptsets", component: page(() => import("../pages/promptsets")) });
 const development = import.meta.env.DEV
-  ? [createRoute({ getParentRoute: () => root, path: "/dev/parts", component: lazyRouteComponent(() => import("../pages/gallery")) })]
+  ? [createRoute({ getParentRoute: () => root, path: "/dev/parts", component: page(() => import("../pages/gallery")) })]
   : [];
 
 const repository = createRoute({ getParentRoute: () => root, path: "/r/$slug", component: RepositoryShell });
 const at = () => repository;
 
-const overview = createRoute({ getParentRoute: at, path: "/", component: lazyRouteComponent(() => import("../pages/overview")) });
+const overview = createRoute({ getParentRoute: at, path: "/", component: page(() => import("../pages/overview")) });
 const sources = createRoute({
   getParentRoute: at,
   path: "/sources",
@@ -56,7 +60,7 @@ const sources = createRoute({
     sort: text(search.sort),
     add: text(search.add),
   }),
-  component: lazyRouteComponent(() => import("../pages/sources")),
+  component: page(() => import("../pages/sources")),
 });
 const reader = createRoute({
   getParentRoute: at,
@@ -67,7 +71,7 @@ const reader = createRoute({
     page: number(search.page),
     view: text(search.view),
   }),
-  component: lazyRouteComponent(() => import("../pages/reader")),
+  component: page(() => import("../pages/reader")),
 });
 const search = createRoute({
   getParentRoute: at,
@@ -78,7 +82,7 @@ const search = createRoute({
     mode: text(search.mode),
     explain: text(search.explain),
   }),
-  component: lazyRouteComponent(() => import("../pages/search")),
+  component: page(() => import("../pages/search")),
 });
 const facts = createRoute({
   getParentRoute: at,
@@ -90,9 +94,9 @@ const facts = createRoute({
     concept: text(search.concept),
     grouped: text(search.grouped),
   }),
-  component: lazyRouteComponent(() => import("../pages/facts")),
+  component: page(() => import("../pages/facts")),
 });
-const fact = createRoute({ getParentRoute: at, path: "/facts/$id", component: lazyRouteComponent(() => import("../pages/fact")) });
+const fact = createRoute({ getParentRoute: at, path: "/facts/$id", component: page(() => import("../pages/fact")) });
 const concepts = createRoute({
   getParentRoute: at,
   path: "/concepts",
@@ -102,7 +106,7 @@ const concepts = createRoute({
     sort: text(search.sort),
     small: text(search.small),
   }),
-  component: lazyRouteComponent(() => import("../pages/concepts")),
+  component: page(() => import("../pages/concepts")),
 });
 const concept = createRoute({
   getParentRoute: at,
@@ -112,51 +116,51 @@ const concept = createRoute({
     version: number(search.version),
     diff: number(search.diff),
   }),
-  component: lazyRouteComponent(() => import("../pages/concept")),
+  component: page(() => import("../pages/concept")),
 });
 const contradictions = createRoute({
   getParentRoute: at,
   path: "/contradictions",
   validateSearch: (search: Record<string, unknown>): { state?: string } => ({ state: text(search.state) }),
-  component: lazyRouteComponent(() => import("../pages/contradictions")),
+  component: page(() => import("../pages/contradictions")),
 });
-const investigations = createRoute({ getParentRoute: at, path: "/investigations", component: lazyRouteComponent(() => import("../pages/investigations")) });
+const investigations = createRoute({ getParentRoute: at, path: "/investigations", component: page(() => import("../pages/investigations")) });
 const investigation = createRoute({
   getParentRoute: at,
   path: "/investigations/$id",
   validateSearch: (search: Record<string, unknown>): { tab?: string } => ({ tab: text(search.tab) }),
-  component: lazyRouteComponent(() => import("../pages/investigation")),
+  component: page(() => import("../pages/investigation")),
 });
-const reports = createRoute({ getParentRoute: at, path: "/reports", component: lazyRouteComponent(() => import("../pages/reports")) });
+const reports = createRoute({ getParentRoute: at, path: "/reports", component: page(() => import("../pages/reports")) });
 const report = createRoute({
   getParentRoute: at,
   path: "/reports/$id",
   validateSearch: (search: Record<string, unknown>): { show?: string; sentence?: string } => ({ show: text(search.show), sentence: text(search.sentence) }),
-  component: lazyRouteComponent(() => import("../pages/report")),
+  component: page(() => import("../pages/report")),
 });
 const graph = createRoute({
   getParentRoute: at,
   path: "/graph",
   validateSearch: (search: Record<string, unknown>): { center?: string; view?: string; to?: string } => ({ center: text(search.center), view: text(search.view), to: text(search.to) }),
-  component: lazyRouteComponent(() => import("../pages/graph")),
+  component: page(() => import("../pages/graph")),
 });
-const history = createRoute({ getParentRoute: at, path: "/history", component: lazyRouteComponent(() => import("../pages/history")) });
+const history = createRoute({ getParentRoute: at, path: "/history", component: page(() => import("../pages/history")) });
 const jobs = createRoute({
   getParentRoute: at,
   path: "/jobs",
   validateSearch: (search: Record<string, unknown>): { state?: string } => ({ state: text(search.state) }),
-  component: lazyRouteComponent(() => import("../pages/jobs")),
+  component: page(() => import("../pages/jobs")),
 });
 
-const cost = createRoute({ getParentRoute: at, path: "/cost", validateSearch: spent, component: lazyRouteComponent(() => import("../pages/cost")) });
-const exchange = createRoute({ getParentRoute: at, path: "/exchange", validateSearch: (search: Record<string, unknown>): { sample?: string } => ({ sample: text(search.sample) }), component: lazyRouteComponent(() => import("../pages/exchange")) });
-const members = createRoute({ getParentRoute: at, path: "/members", component: lazyRouteComponent(() => import("../pages/members")) });
-const audit = createRoute({ getParentRoute: at, path: "/audit", validateSearch: recorded, component: lazyRouteComponent(() => import("../pages/audit")) });
+const cost = createRoute({ getParentRoute: at, path: "/cost", validateSearch: spent, component: page(() => import("../pages/cost")) });
+const exchange = createRoute({ getParentRoute: at, path: "/exchange", validateSearch: (search: Record<string, unknown>): { sample?: string } => ({ sample: text(search.sample) }), component: page(() => import("../pages/exchange")) });
+const members = createRoute({ getParentRoute: at, path: "/members", component: page(() => import("../pages/members")) });
+const audit = createRoute({ getParentRoute: at, path: "/audit", validateSearch: recorded, component: page(() => import("../pages/audit")) });
 const settings = createRoute({
   getParentRoute: at,
   path: "/settings",
   validateSearch: (search: Record<string, unknown>): { tab?: string } => ({ tab: text(search.tab) }),
-  component: lazyRouteComponent(() => import("../pages/settings")),
+  component: page(() => import("../pages/settings")),
 });
 
 const pages = [overview, sources, reader, search, facts, fact, concepts, concept, contradictions, investigations, investigation, reports, report, graph, history, jobs, cost, exchange, members, audit, settings];

@@ -29,15 +29,16 @@ import { Button } from "../parts/button";
 import { Dialog, Menu, MenuItem } from "../parts/overlay";
 import { Empty, Failure } from "../parts/states";
 import { LANGUAGES, language, setLanguage, t, tn } from "../words";
-import { isOver, useEvents, useJobs, useLive } from "./events";
+import { isOver, useEvents, useJobs, useLine } from "./events";
 import { useKeys } from "./keys";
 import { useCan, useCanHere, useRepositories, useRepository, useRepo } from "./queries";
+import { script } from "./scripts";
 import { setTheme, theme } from "./theme";
 import { Toasts } from "./toasts";
 
-const SignIn = lazy(() => import("../pages/sign-in"));
-const Palette = lazy(() => import("./palette"));
-const KeyHelp = lazy(() => import("./key-help"));
+const SignIn = lazy(() => script(() => import("../pages/sign-in")));
+const Palette = lazy(() => script(() => import("./palette")));
+const KeyHelp = lazy(() => script(() => import("./key-help")));
 
 export function useSession() {
   return useSyncExternalStore(session.subscribe, session.state);
@@ -203,7 +204,7 @@ export function AccountMenu() {
 function Activity() {
   const slug = useRepo();
   const jobs = useJobs();
-  const live = useLive();
+  const line = useLine();
   const can = useCan();
   // What has a time of its own is not waited for.
   const open = [...jobs.values()].filter((job) => !isOver(job) && job.state !== "scheduled");
@@ -215,7 +216,8 @@ function Activity() {
         <span className={open.length > 0 ? "pulse on" : "pulse"} aria-hidden />
         <span>
           {open.length === 0 ? t("Nothing is running") : [running > 0 && tn(running, "{n} job runs", "{n} jobs run"), open.length > running && tn(open.length - running, "{n} job waits", "{n} jobs wait")].filter(Boolean).join(", ")}
-          {!live && <span className="activity-note">{t("No live news: asking every 15 s")}</span>}
+          {line === "polled" && <span className="activity-note">{t("No live news: asking every 15 s")}</span>}
+          {line === "away" && <span className="activity-note">{t("The service does not answer, trying again")}</span>}
         </span>
       </Link>
     </section>

@@ -8,6 +8,7 @@ import { useAct, useCan, usePages, useRepo } from "../app/queries";
 import { say } from "../app/toasts";
 import { EXACTLY } from "../app/links";
 import { useTitle } from "../app/title";
+import { script } from "../app/scripts";
 import { Badge, FactMarks, When } from "../parts/badges";
 import { Button, LinkButton } from "../parts/button";
 import { FactRow } from "../parts/fact";
@@ -21,7 +22,7 @@ import { Steps } from "./history";
 import "./concept.css";
 import "./sources.css";
 
-const Prose = lazy(() => import("../parts/prose"));
+const Prose = lazy(() => script(() => import("../parts/prose")));
 type Concept = Schemas["Concept"];
 
 const TABS = ["definition", "facts", "timeline", "relations", "sources", "history"] as const;

@@ -8,6 +8,7 @@ import { api, ok, R, type Schemas } from "../api/client";
 import { useKeys } from "../app/keys";
 import { useRepo, useRepository } from "../app/queries";
 import { useTitle } from "../app/title";
+import { script } from "../app/scripts";
 import { Badge } from "../parts/badges";
 import { Button, LinkButton } from "../parts/button";
 import { Empty, Failure, Skeleton } from "../parts/states";
@@ -16,7 +17,7 @@ import { Shared } from "./concept";
 import { PickConcept } from "./concept-acts";
 import "./graph.css";
 
-const Drawing = lazy(() => import("./graph-drawing"));
+const Drawing = lazy(() => script(() => import("./graph-drawing")));
 
 export type Node = Schemas["GraphNode"];
 export type Edge = Schemas["GraphEdge"];

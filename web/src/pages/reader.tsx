@@ -10,6 +10,7 @@ import { useKeys } from "../app/keys";
 import { reason, useAct, useCan, usePages, useRepo } from "../app/queries";
 import { complain, say } from "../app/toasts";
 import { useTitle } from "../app/title";
+import { script } from "../app/scripts";
 import { Badge, FactMarks, SourceStatus, waitingFor, When } from "../parts/badges";
 import { Button } from "../parts/button";
 import { sourceTitle } from "../parts/fact";
@@ -25,8 +26,8 @@ import { Text, type TextHandle } from "./text";
 import "./sources.css";
 import "./reader.css";
 
-const Pdf = lazy(() => import("./pdf"));
-const Find = lazy(() => import("./find"));
+const Pdf = lazy(() => script(() => import("./pdf")));
+const Find = lazy(() => script(() => import("./find")));
 const WIDTH = "okt-reader-width";
 /** Cited sentences that are counted for the bar of pages. */
 const COUNTED = 10;

@@ -98,7 +98,7 @@ function NewRepository({ onClose }: { onClose: () => void }) {
   const preset = given.preset || presets.data?.data.find((one) => one.default)?.id || "";
   const act = useAct(
     () => ok(api.POST("/api/v1/repositories", { body: { name: given.name, description: given.description || undefined, preset: preset || undefined } })),
-    { stale: [["repositories"]], quiet: true, done: (made) => void navigate({ to: "/r/$slug/sources", params: { slug: made.slug } }) },
+    { stale: [["repositories"]], quiet: true, done: (made) => void navigate({ to: "/r/$slug", params: { slug: made.slug } }) },
   );
   const error = act.error instanceof ApiError ? act.error : null;
   return (

@@ -610,6 +610,7 @@ export const de: Record<string, string> = {
   "The quote is copied with its source": "Das Zitat ist mit Quelle kopiert",
   "The repository is deleted": "Das Repositorium ist gelöscht",
   "The sentences of the facts as they stand; no model has written this": "Die Sätze der Fakten, wie sie dastehen; kein Modell hat das geschrieben",
+  "The service does not answer, trying again": "Der Dienst antwortet nicht, neuer Versuch folgt",
   "The service does not answer": "Der Dienst antwortet nicht",
   "The service does not answer. Is the connection there?": "Der Dienst antwortet nicht. Besteht die Verbindung?",
   "The service goes by another address; an operator sets oauth.issuer.": "Der Dienst führt eine andere Adresse; ein Betreiber setzt oauth.issuer.",

@@ -2,7 +2,9 @@
 //! facts. Rows are made here the way the service makes them, but all at once: the service would take hours.
 //!
 //! Arguments: how many facts (1,000,000), of which one repository has 57 %, how many questions in each mode (300), and a folder
-//! where the facts of that repository and the answers are kept, for another engine to be asked the same.
+//! where the facts of that repository and the answers are kept, for another engine to be asked the same. A fourth one is a command
+//! that is run on this repository, with the address of the service, an e-mail address, a password and the slug behind it:
+//! `node web/tests/speed.mjs` measures the web UI.
 
 pub mod fill;
 pub mod text;
@@ -17,6 +19,7 @@ use okt_model::{FactKind, FactStatus, NewFact, RepositoryId, SourceId, UnitKind,
 use okt_store::facts::{self, Made};
 use okt_store::search_units::{self, NewUnit};
 use okt_store::{Databases, Purpose};
+use okt_testkit::accounts::PASSWORD;
 use okt_testkit::app::TestApp;
 use okt_testkit::soak::{Dice, percentile};
 use okt_vectors::{PgVector, Tenant};
@@ -64,6 +67,17 @@ pub async fn run(arguments: &[String]) -> anyhow::Result<()> {
         let slow = asked(&app, mode, questions, answers.as_deref()).await?;
         if slow > limit {
             missed.push(format!("{mode}: p95 {slow:.0} ms, limit {limit}"));
+        }
+    }
+    if let Some(command) = arguments.get(3) {
+        let slug = app.read("").await["slug"].as_str().context("a slug")?.to_owned();
+        let (url, email) = (&app.service.url, &app.owner.email);
+        let done = tokio::process::Command::new("sh")
+            .args(["-c", &format!("{command} {url} {email} '{PASSWORD}' {slug}")])
+            .status()
+            .await?;
+        if !done.success() {
+            missed.push(format!("{command}: {done}"));
         }
     }
     let writing = writing(&app, &databases).await?;

@@ -1,0 +1,70 @@
+// Kills the service under an open page and starts it again: the page says so, goes on by itself, and misses nothing.
+//
+// Usage: node outage.mjs ADDRESS PROGRAM EMAIL PASSWORD   (the environment is that of the program; it must not be running)
+import { strict as assert } from "node:assert";
+import { spawn } from "node:child_process";
+import { DESKTOP, ask, base, done, enter, finish, look, newContext, newTab, problems, signIn, until } from "./browser.mjs";
+
+const [program, email, password] = process.argv.slice(3);
+const PAGES = [["investigations", "Investigations"], ["reports", "Reports"], ["contradictions", "Contradictions"]];
+const KILLS = PAGES.length;
+let service;
+
+async function start() {
+  service = spawn(program, ["serve"], { stdio: "ignore" });
+  await until("the service", () => fetch(`${base}/readyz`).then((answer) => answer.ok, () => false));
+}
+
+async function kill() {
+  const gone = new Promise((resolve) => service.once("exit", resolve));
+  service.kill("SIGKILL");
+  await gone;
+}
+
+process.on("exit", () => service?.kill("SIGKILL"));
+await start();
+const { token } = await ask(null, "POST", "/auth/login", { email, password });
+const { slug } = await ask(token, "POST", "/repositories", { name: "Outage" });
+const add = async (name) => {
+  const body = new FormData();
+  body.append("file", new Blob([`The lighthouse ${name} was built in 1884. The lighthouse ${name} is 43 metres high.\n`], { type: "text/plain" }), `${name}.txt`);
+  const answer = await fetch(`${base}/api/v1/repositories/${slug}/sources/upload`, { method: "POST", headers: { authorization: `Bearer ${token}` }, body });
+  assert.equal(answer.status, 202, await answer.text());
+};
+await add("Before");
+
+const context = await newContext(DESKTOP);
+const tab = await newTab(context, "outage");
+await signIn(tab, { email, password });
+await enter(tab);
+await tab.evaluate((to) => history.pushState({}, "", to), `/r/${slug}/sources`);
+const row = (name) => tab.locator("a.item-main", { hasText: name });
+await row("Before").waitFor();
+await tab.evaluate(() => (globalThis.notReloaded = true));
+for (const [round, [path, title]] of PAGES.entries()) {
+  tab.now = `outage ${round}`;
+  await kill();
+  await tab.getByText("The service does not answer, trying again").waitFor({ timeout: 20_000 });
+  // Not even the script of this page is here; it comes when the service is back.
+  await tab.evaluate((to) => history.pushState({}, "", to), `/r/${slug}/${path}`);
+  await tab.waitForTimeout(3_000);
+  assert.equal(await tab.getByText("The service does not answer, trying again").count(), 1, "the page does not say that the service is away");
+  if (round === 0) await look(tab, "away", ["color-contrast"]);
+  await start();
+  // Added before the page has noticed: no event of it may be missed.
+  await add(`Beacon${round}`);
+  await tab.getByRole("heading", { name: title, level: 1 }).waitFor({ timeout: 45_000 });
+  await tab.evaluate((to) => history.pushState({}, "", to), `/r/${slug}/sources`);
+  await row(`Beacon${round}`).waitFor({ timeout: 20_000 });
+  await tab.getByText("Nothing is running").waitFor({ timeout: 45_000 });
+}
+assert.equal(await tab.evaluate(() => globalThis.notReloaded), true, "the page was loaded anew");
+const { data } = await ask(token, "GET", `/repositories/${slug}/sources`);
+assert.equal(data.length, KILLS + 1);
+for (const one of data) assert.equal(one.status, "processed", `${one.title}: ${one.status}`);
+// While the service is away requests fail, and the browser says so.
+problems.splice(0, problems.length, ...problems.filter((one) => !/ERR_(CONNECTION|INCOMPLETE|EMPTY|NETWORK)|status of 50[23]/.test(one)));
+done(`the service was killed ${KILLS} times under an open page`);
+await context.close();
+await kill();
+await finish();
