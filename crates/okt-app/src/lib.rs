@@ -33,6 +33,7 @@ mod promptsets;
 mod proofs;
 mod references;
 mod registration;
+mod registry;
 mod report_exports;
 mod reports;
 mod repositories;

@@ -14,6 +14,7 @@ mod cleanup_expired;
 mod cleanup_facts;
 mod cleanup_files;
 mod cleanup_repository;
+mod contribute_source;
 mod deduplicate_facts;
 mod embed_concepts;
 mod embed_facts;
@@ -25,6 +26,7 @@ mod index_source;
 mod list_turns;
 mod migrate_context;
 mod parsing;
+mod pull_all_from_registry;
 pub mod recheck;
 mod refill_vectors;
 mod refine_concepts;
@@ -72,6 +74,7 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .repository(with(tools, check_contradictions::run))
         .repository(with(tools, check_reports::run))
         .repository(with(tools, cleanup_facts::run))
+        .repository(with(tools, contribute_source::run))
         .repository(with(tools, deduplicate_facts::run))
         .repository(with(tools, embed_concepts::run))
         .repository(with(tools, embed_facts::run))
@@ -81,6 +84,7 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .repository(with(tools, import_graph::run))
         .repository(with(tools, index_source::run))
         .repository(migrate_context::run)
+        .repository(with(tools, pull_all_from_registry::run))
         .repository(with(tools, refine_concepts::run))
         .repository(with(tools, refresh_concept_relations::run))
         .repository(with(tools, retrieve_source::run))

@@ -47,6 +47,7 @@ pub mod oauth_requests;
 mod old_processes;
 mod opening;
 pub mod outbox;
+pub mod packages;
 pub mod passage_vectors;
 mod probes;
 pub mod promptsets;

@@ -77,6 +77,8 @@ pub struct Web {
 struct Shared {
     pages: Mutex<HashMap<String, Page>>,
     asked: Mutex<Vec<String>>,
+    /// Bodies that were sent, with their paths.
+    sent: Mutex<Vec<(String, Vec<u8>)>>,
     news: Notify,
 }
 
@@ -107,6 +109,11 @@ impl Web {
     pub fn asked(&self) -> Vec<String> {
         let asked = self.shared.asked.lock().expect("no panic");
         asked.iter().filter(|path| *path != "/robots.txt").cloned().collect()
+    }
+
+    /// Bodies that were sent so far, with their paths.
+    pub fn sent(&self) -> Vec<(String, Vec<u8>)> {
+        self.shared.sent.lock().expect("no panic").clone()
     }
 
     /// Waits until a path has been asked for this often.
@@ -145,6 +152,16 @@ async fn answer(mut stream: TcpStream, shared: Arc<Shared>) {
     }
     let head = String::from_utf8_lossy(&head).into_owned();
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    let length = head
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+    if let Some(length) = length.filter(|length: &usize| *length < 64 << 20) {
+        let mut body = vec![0; length];
+        if stream.read_exact(&mut body).await.is_err() {
+            return;
+        }
+        shared.sent.lock().expect("no panic").push((path.clone(), body));
+    }
     shared.asked.lock().expect("no panic").push(path.clone());
     shared.news.notify_waiters();
     let page = shared.pages.lock().expect("no panic").get(&path).cloned();

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use okt_app::{ImageKind, SeenSource};
 use okt_model::{
-    ConceptExtraction, Error, Extraction, ImageId, Money, NoFacts, Source, SourceImage, SourcePage, TextParts,
+    ConceptExtraction, Error, Extraction, ImageId, Money, NoFacts, RegistryOrigin, Source, SourceImage,
+    SourcePage, TextParts,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -181,6 +182,46 @@ pub struct ExtractionView {
     /// Result of the extraction of concepts from its facts; null until that has run.
     #[schema(required)]
     pub concepts: Option<ConceptExtractionView>,
+    /// The package of a registry that the facts and concepts were imported from; null where they were extracted here. The text
+    /// of such a source is its quoted sentences, one on each line.
+    #[schema(required)]
+    pub registry: Option<RegistryOriginView>,
+}
+
+/// The package of a registry that facts were imported from.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RegistryOrigin)]
+pub struct RegistryOriginView {
+    /// The id of the registry in the configuration.
+    #[schema(example = "default")]
+    pub registry: String,
+    /// The id of the source in the registry.
+    #[schema(example = "0197a3c0-0000-7000-8000-000000000001")]
+    pub source_id: String,
+    /// Who made the package, in the words of whoever pushed it.
+    #[schema(required, example = "okt 0.1.0")]
+    pub decomposed_by: Option<String>,
+    #[schema(example = "2026-01-02T03:04:05Z")]
+    pub decomposed_at: String,
+    /// SHA-256 of the package as it was downloaded.
+    #[schema(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b")]
+    pub package_sha256: String,
+    /// The key that signed the package; null without a signature that was verified.
+    #[schema(required, example = "okp_3f1b2b0bef2c3d2f")]
+    pub key_id: Option<String>,
+}
+
+impl From<RegistryOrigin> for RegistryOriginView {
+    fn from(origin: RegistryOrigin) -> Self {
+        Self {
+            registry: origin.registry,
+            source_id: origin.source_id,
+            decomposed_by: origin.decomposed_by,
+            decomposed_at: origin.decomposed_at,
+            package_sha256: origin.package_sha256,
+            key_id: origin.key_id,
+        }
+    }
 }
 
 /// The result of the last extraction of concepts from the facts of a source.
@@ -443,6 +484,7 @@ impl From<Extraction> for ExtractionView {
             coverage: f64::from(found.cited_sentences) / f64::from(found.sentences.max(1)),
             reason: found.reason.map(Into::into),
             concepts: found.concepts.map(Into::into),
+            registry: found.registry.map(Into::into),
         }
     }
 }

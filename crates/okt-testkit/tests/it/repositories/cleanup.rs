@@ -20,8 +20,8 @@ use uuid::Uuid;
 
 use crate::repositories::two_databases::{REPOSITORIES, TwoDatabases, id_of, path};
 use crate::repositories::{
-    isolation_facts, isolation_investigations, isolation_judgements, isolation_reports, isolation_search,
-    isolation_sources, isolation_summaries,
+    isolation_facts, isolation_investigations, isolation_judgements, isolation_packages, isolation_reports,
+    isolation_search, isolation_sources, isolation_summaries,
 };
 
 /// Rows of a repository in every table of its home.
@@ -38,6 +38,8 @@ pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
     counters::add(&mut tx, id.into(), "facts", 5_997).await.unwrap();
     let job = JobId::mint();
     let (source, _) = isolation_sources::plant(&mut tx, id.into(), job, &job.to_string()).await;
+    let (other, _) = isolation_sources::plant(&mut tx, id.into(), job, &format!("{job} imported")).await;
+    isolation_packages::plant(&mut tx, id.into(), other, job).await;
     let (fact_id, fact, _) = isolation_facts::plant(&mut tx, id.into(), source).await;
     furnish_concepts(&mut tx, id, fact).await;
     isolation_search::plant(&mut tx, id.into(), fact).await;

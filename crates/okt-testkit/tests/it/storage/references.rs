@@ -29,7 +29,7 @@ use uuid::Uuid;
 use crate::repositories::{isolation_judgements, isolation_reports};
 
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 52] = [
+const REFERENCES: [(&str, &str, &str, &str); 53] = [
     ("concept_aliases", "concept_no", "concepts", "no"),
     ("concept_merges", "concept_no", "concepts", "no"),
     ("concept_merges", "into_no", "concepts", "no"),
@@ -67,6 +67,7 @@ const REFERENCES: [(&str, &str, &str, &str); 52] = [
     ("rejected_aliases", "concept_no", "concepts", "no"),
     ("rejected_links", "concept_no", "concepts", "no"),
     ("rejected_links", "instead_no", "concepts", "no"),
+    ("registry_imports", "source_no", "sources", "no"),
     // Once the log is folded.
     ("relation_facts", "fact_no", "facts", "no"),
     ("report_annotations", "report_no", "reports", "no"),
@@ -86,7 +87,7 @@ const REFERENCES: [(&str, &str, &str, &str); 52] = [
 ];
 
 /// What looks like a reference and names something of another database, or something that may be gone.
-const ELSEWHERE: [(&str, &str); 24] = [
+const ELSEWHERE: [(&str, &str); 25] = [
     ("audit_outbox", "actor_id"),
     ("audit_outbox", "credential_id"),
     ("audit_outbox", "request_id"),
@@ -101,6 +102,8 @@ const ELSEWHERE: [(&str, &str); 24] = [
     ("outbox", "job_id"),
     // A job whose subject is gone has nothing to do.
     ("outbox", "subject_id"),
+    // A key of somebody else.
+    ("registry_imports", "key_id"),
     // What became of a fact is found out when it is counted.
     ("relation_changes", "fact_no"),
     // Until the sentence is checked without the fact.
@@ -220,6 +223,7 @@ async fn nothing_refers_to_what_was_deleted() {
         "search_lists",
         "investigation_sources",
         "source_marks",
+        "registry_imports",
         "summary_facts",
     ] {
         assert_eq!(count(&mut watcher, table, &left).await, 0, "{table}");
@@ -340,6 +344,10 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
         let mark = NewMark { kind: MarkKind::Superseded, by: Some(pair[1]), reason: None, person };
         assert!(source_marks::set(&mut tx, repository, pair[0], mark).await.unwrap());
     }
+    let imported = "INSERT INTO okt_repository.registry_imports
+               (repository_id, source_no, registry, registry_source, model, package_sha256, key_id, facts)
+         SELECT $1, no, 'default', 's', 'm', sha256('x'), 'k', 1 FROM okt_repository.sources WHERE repository_id = $1";
+    sqlx::query(imported).bind(repository.uuid()).execute(&mut *tx).await.unwrap();
     tx.commit().await.unwrap();
     curate(databases, repository, &fact("f1").text).await;
     // A context that is about to be merged.
