@@ -2,10 +2,11 @@
 
 use axum::extract::State;
 use http::StatusCode;
-use okt_auth::permissions::RepositoryManage;
+use okt_auth::permissions::{GraphWrite, RepositoryManage, SourceWrite};
 use okt_http::{Json, Problem, Query};
-use okt_model::Error;
+use okt_model::UserId;
 use okt_wire::contexts::Enqueued;
+use okt_wire::registry::{FoundView, GraphsQuery, RegistryGraphs, RegistryQuery};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -58,5 +59,41 @@ pub struct PullQuery {
     dry_run: bool,
 }
 
-pub(crate) const NOT_CONNECTED: Error =
-    Error::NotConfigured("this installation has no connection to a registry");
+/// Look up what the registry of the repository has of a source.
+///
+/// Nothing is imported: what the registry has is taken when the source is added. Each package says whether the repository would take
+/// it, and why not.
+#[utoipa::path(get, path = "/api/v1/repositories/{repoID}/registry/search", tag = "Sources",
+    operation_id = "searchRegistry", params(RegistryQuery),
+    responses((status = 200, body = FoundView, description = "What it has"),
+              (status = 503, description = "not_configured, unavailable")))]
+pub async fn search(
+    State(api): State<Api>,
+    scope: Repository<SourceWrite>,
+    Query(query): Query<RegistryQuery>,
+) -> Result<Json<FoundView>, Problem> {
+    let named = query.parsed()?;
+    asked(&api, scope.0.caller().user())?;
+    Ok(Json(api.app.search_registry(&scope.0, &named).await?.into()))
+}
+
+/// List bundles of a registry.
+#[utoipa::path(get, path = "/api/v1/repositories/{repoID}/registry/graphs", tag = "Graph bundles",
+    operation_id = "listRegistryGraphs", params(GraphsQuery),
+    responses((status = 200, body = RegistryGraphs, description = "The newest first"),
+              (status = 503, description = "not_configured, unavailable")))]
+pub async fn graphs(
+    State(api): State<Api>,
+    scope: Repository<GraphWrite>,
+    Query(query): Query<GraphsQuery>,
+) -> Result<Json<RegistryGraphs>, Problem> {
+    asked(&api, scope.0.caller().user())?;
+    let words = (query.q.as_deref(), query.tag.as_deref());
+    let (registry, cursor) = (query.registry_id.as_deref(), query.cursor.as_deref());
+    Ok(Json(api.app.list_registry_graphs(&scope.0, registry, words, cursor).await?.into()))
+}
+
+/// Counts it as a search for sources.
+fn asked(api: &Api, user: UserId) -> Result<(), Problem> {
+    api.source_searches.check(&user).map_err(|problem| problem.saying("you ask the registry too often"))
+}

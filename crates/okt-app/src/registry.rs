@@ -1,14 +1,69 @@
-//! What a repository shares with its registry.
+//! What a repository shares with its registry, and what it finds there.
 
-use okt_auth::RepoScope;
-use okt_auth::permissions::RepositoryManage;
-use okt_model::{ContributeSource, Error, JobId, Payload, PullAllFromRegistry, Result};
+use okt_auth::permissions::{GraphWrite, RepositoryManage, SourceWrite};
+use okt_auth::{RepoAccess, RepoScope};
+use okt_config::{AuthMode, RegistryEntry};
+use okt_extract::Promptset;
+use okt_model::{
+    ContributeSource, Error, JobId, Locator, Payload, PullAllFromRegistry, RepositorySettings, Result,
+};
+use okt_providers::registry::{
+    Admission, Decomposition, GraphPage, Names, Registry, RegistryError, RegistrySource,
+};
 use okt_store::outbox::{self, When};
-use okt_store::repository_settings;
+use okt_store::{registry_trust, repository_settings};
 
 use crate::{App, Origin};
 
+const NONE: Error = Error::NotConfigured(
+    "this installation has no connection to a registry; an operator can set one up under providers.registry",
+);
+
+/// A registry that an operator has set up.
+pub struct RegistryChoice {
+    pub id: String,
+    pub url: String,
+    pub auth_mode: AuthMode,
+    pub allowed_models: Vec<String>,
+}
+
+/// What a registry has of a source.
+pub struct SeenFound {
+    pub registry: String,
+    pub source: Option<RegistrySource>,
+    /// Each with why the repository would not take it.
+    pub decompositions: Vec<(Decomposition, Option<&'static str>)>,
+}
+
 impl App {
+    /// The registries of this installation.
+    pub fn registry_choices(&self) -> Vec<RegistryChoice> {
+        let providers = &self.config().providers;
+        let listed = |entry: &RegistryEntry| RegistryChoice {
+            id: entry.id.clone(),
+            url: entry.url.to_string(),
+            auth_mode: entry.auth_mode,
+            allowed_models: entry.allowed_models.clone(),
+        };
+        let mut choices: Vec<RegistryChoice> = providers.registries.iter().map(listed).collect();
+        let single = &providers.registry;
+        if let Some(url) = single.url.as_ref().filter(|_| choices.is_empty()) {
+            choices.push(RegistryChoice {
+                id: "default".to_owned(),
+                url: url.to_string(),
+                auth_mode: single.auth_mode,
+                allowed_models: single.allowed_models.clone(),
+            });
+        }
+        choices
+    }
+
+    /// With what this installation signs what it contributes.
+    pub fn signing_key_id(&self) -> Option<String> {
+        let registries = self.registries()?;
+        registries.iter().find_map(|registry| registry.signing_key_id().map(str::to_owned))
+    }
+
     /// Asks for everything to be contributed that was made here.
     pub async fn contribute_all(
         &self,
@@ -36,7 +91,7 @@ impl App {
         payload: &P,
         action: &'static str,
     ) -> Result<JobId> {
-        let registry = self.registry_of(scope).await?;
+        let registry = self.registry_id(scope, None).await?;
         let job = JobId::mint();
         let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
         outbox::push(&mut tx, scope.repository(), job, payload, When::default()).await?;
@@ -44,22 +99,66 @@ impl App {
         Ok(job)
     }
 
-    /// The id of the registry that the repository uses.
-    async fn registry_of(&self, scope: &RepoScope<RepositoryManage>) -> Result<String> {
-        let providers = &self.config().providers;
-        let mut ids: Vec<&str> = providers.registries.iter().map(|entry| entry.id.as_str()).collect();
-        if ids.is_empty() && providers.registry.url.is_some() {
-            ids.push("default");
-        }
+    /// What the registry has of a source, and whether the repository would take it. Nothing is taken.
+    pub async fn search_registry(&self, scope: &RepoScope<SourceWrite>, named: &Locator) -> Result<SeenFound> {
+        let settings = self.registry_settings(scope).await?;
+        let registry = self.registry(settings.registry_id.as_deref())?;
+        let names = Names { url: Some(named.url.clone()), doi: named.doi.clone(), sha256: None };
+        let found = registry.find(&names).await.map_err(away)?;
+        let mut conn = self.databases().acquire_system().await?;
+        let revoked = registry_trust::list_revoked(&mut conn).await?;
+        drop(conn);
+        let default = Promptset::builtin().registry_hash().to_string();
+        let admission = Admission::new(&registry, &settings, &default, &revoked);
+        let decompositions = found.decompositions.into_iter().map(|one| {
+            let refused = admission.refuses_listed(&one);
+            (one, refused)
+        });
+        Ok(SeenFound {
+            registry: registry.id().to_owned(),
+            decompositions: decompositions.collect(),
+            source: found.source,
+        })
+    }
+
+    /// Bundles that a registry has: the one that is named, or that of the repository.
+    pub async fn list_registry_graphs(
+        &self,
+        scope: &RepoScope<GraphWrite>,
+        registry: Option<&str>,
+        (text, tag): (Option<&str>, Option<&str>),
+        cursor: Option<&str>,
+    ) -> Result<GraphPage> {
+        let id = self.registry_id(scope, registry).await?;
+        self.registry(Some(&id))?.graphs(text, tag, cursor).await.map_err(away)
+    }
+
+    fn registry(&self, id: Option<&str>) -> Result<Registry> {
+        self.registries().and_then(|registries| registries.get(id)).cloned().ok_or(NONE)
+    }
+
+    async fn registry_settings(&self, scope: &RepoAccess) -> Result<RepositorySettings> {
         let mut conn = self.databases().acquire_system().await?;
         let settings = repository_settings::find(&mut conn, scope.repository()).await?;
-        let chosen = settings.ok_or(Error::NotFound("repository"))?.registry_id;
-        let used = match &chosen {
-            Some(chosen) => ids.into_iter().find(|id| *id == chosen.as_str()),
-            None => ids.first().copied(),
-        };
-        used.map(str::to_owned).ok_or(Error::NotConfigured(
-            "this installation has no connection to a registry; an operator can set one up under providers.registry",
-        ))
+        settings.ok_or(Error::NotFound("repository"))
     }
+
+    /// The id of a registry: the one that is named, or that of the repository, or else the first.
+    pub(crate) async fn registry_id(&self, scope: &RepoAccess, named: Option<&str>) -> Result<String> {
+        let mut ids = self.registry_choices().into_iter().map(|choice| choice.id);
+        if let Some(named) = named {
+            let unknown = || Error::invalid("registry_id", "no registry of this installation has this id");
+            return ids.find(|id| id == named).ok_or_else(unknown);
+        }
+        let used = match self.registry_settings(scope).await?.registry_id {
+            Some(chosen) => ids.find(|id| *id == chosen),
+            None => ids.next(),
+        };
+        used.ok_or(NONE)
+    }
+}
+
+/// It is nobody's mistake who asks.
+fn away(error: RegistryError) -> Error {
+    Error::Unavailable { service: "the registry", cause: error.into() }
 }

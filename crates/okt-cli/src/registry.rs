@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use okt_config::{Loaded, RegistryAccess};
+use okt_config::{Loaded, Metrics, RegistryAccess};
 use okt_http::Edge;
 use okt_registry::{NewKey, Registry};
 use tokio::task::JoinSet;
@@ -34,6 +34,14 @@ enum RegistryCommand {
     /// Keys of the installations that use the registry.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Stop handing out a bundle. Consumers are told.
+    WithdrawGraph {
+        /// Id of the bundle in the registry.
+        graph: Uuid,
+        /// Reason, which consumers are told.
+        #[arg(long)]
+        reason: String,
+    },
     /// Stop handing out the latest package of a source and a model. Consumers are told.
     Withdraw {
         /// Id of the source in the registry.
@@ -96,9 +104,11 @@ async fn serve(loaded: Loaded, telemetry: &Telemetry) -> anyhow::Result<()> {
     let secret = signing_secret(&loaded)?;
     let secret = secret.expose().as_bytes();
     let config = &loaded.config;
+    let rendered = telemetry.metrics.clone();
+    let render = Box::new(move || rendered.render());
     let registry = tokio::select! {
         () = stop.cancelled() => return Ok(()),
-        opened = Registry::open(config, secret) => opened?,
+        opened = Registry::open(config, secret, render) => opened?,
     };
     if config.registry.access == RegistryAccess::Open && !config.registry.host.is_loopback() {
         tracing::warn!("anybody may push: registry.access is open on an address that is not loopback");
@@ -109,6 +119,12 @@ async fn serve(loaded: Loaded, telemetry: &Telemetry) -> anyhow::Result<()> {
     let listener = listen(address, "registry.host, registry.port").await?;
     tracing::info!(address = %listener.local_addr()?, role = "registry", "listening");
     let mut tasks = JoinSet::new();
+    if let Metrics::At(address) = config.metrics() {
+        let listener = listen(address, "server.metrics_addr").await?;
+        tracing::info!(address = %listener.local_addr()?, "listening for metrics");
+        let routes = registry.probes(&edge).into_service();
+        tasks.spawn(okt_http::serve(listener, routes, Arc::clone(&edge), stop.clone()));
+    }
     let tidy = registry.clone();
     tasks.spawn(async move { tidy.keep_tidy().await });
     let idle = Arc::clone(&edge);
@@ -132,7 +148,7 @@ async fn serve(loaded: Loaded, telemetry: &Telemetry) -> anyhow::Result<()> {
 
 async fn manage(loaded: &Loaded, command: &RegistryCommand) -> anyhow::Result<ExitCode> {
     let secret = signing_secret(loaded)?;
-    let registry = Registry::open(&loaded.config, secret.expose().as_bytes()).await?;
+    let registry = Registry::open(&loaded.config, secret.expose().as_bytes(), Box::new(String::new)).await?;
     let mut out = std::io::stdout().lock();
     match command {
         RegistryCommand::Serve => {}
@@ -160,8 +176,15 @@ async fn manage(loaded: &Loaded, command: &RegistryCommand) -> anyhow::Result<Ex
             }
             writeln!(out, "{id} is revoked")?;
             if let Some(reason) = withdraw {
-                writeln!(out, "{} packages withdrawn", registry.withdraw_all_of(id, reason).await?)?;
+                let (packages, bundles) = registry.withdraw_all_of(id, reason).await?;
+                writeln!(out, "{packages} packages and {bundles} bundles withdrawn")?;
             }
+        }
+        RegistryCommand::WithdrawGraph { graph, reason } => {
+            if !registry.withdraw_graph(*graph, reason).await? {
+                bail!("there is no bundle {graph}");
+            }
+            writeln!(out, "withdrawn")?;
         }
         RegistryCommand::Withdraw { source, model, reason } => {
             if !registry.withdraw(*source, model, reason).await? {

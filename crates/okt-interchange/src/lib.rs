@@ -2,5 +2,6 @@
 //! that carries one to a registry is signed.
 
 pub mod bundle;
+pub mod origin;
 pub mod package;
 pub mod signing;

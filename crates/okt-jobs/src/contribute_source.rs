@@ -95,8 +95,9 @@ async fn send(
 ) -> Result<Finished, JobError> {
     let mut output = serde_json::json!({
         "registry": registry.id(), "model": model, "facts": facts, "concepts": concepts, "bytes": body.len(),
+        "signed": registry.signing_key_id().is_some(),
     });
-    match registry.push(about, model, body, None).await {
+    match registry.push(about, model, body).await {
         Ok(pushed) => {
             output["pushed"] = true.into();
             output["source_id"] = pushed.source_id.into();

@@ -27,6 +27,8 @@ mod list_turns;
 mod migrate_context;
 mod parsing;
 mod pull_all_from_registry;
+mod read_withdrawals;
+mod registries;
 pub mod recheck;
 mod refill_vectors;
 mod refine_concepts;
@@ -56,6 +58,7 @@ pub use parsing::{Ocr, Parser, ParserState};
 pub use retention::{Expired, delete_expired};
 pub use settle_sources::SettleSources;
 pub use sweep_concept_relations::SweepConceptRelations;
+pub use read_withdrawals::ReadWithdrawals;
 pub use sweep_search::SweepSearch;
 pub use tools::Tools;
 
@@ -66,6 +69,7 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .system(with(tools, cleanup_expired::run))
         .system(with(tools, cleanup_files::run))
         .system(with(tools, cleanup_repository::run))
+        .system(with(tools, read_withdrawals::run))
         .system(refill_vectors::run)
         .system(with(tools, settle_sources::run))
         .system(with(tools, sweep_concept_relations::run))
@@ -108,6 +112,7 @@ pub fn periodic(config: &Config) -> Result<Vec<Periodic>> {
         Periodic::new(&CleanupAudit {}, Duration::from_hours(24)),
         Periodic::new(&CleanupExpired {}, Duration::from_mins(10)),
         Periodic::new(&CleanupFiles {}, Duration::from_hours(24)),
+        Periodic::new(&ReadWithdrawals {}, Duration::from_hours(1)),
         Periodic::new(&SettleSources {}, Duration::from_mins(1)),
         Periodic::new(&SweepConceptRelations {}, config.task.refresh_concept_relations_interval.duration()),
         Periodic::new(&SweepSearch {}, Duration::from_mins(10)),

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use okt_model::{Error, Progress, PullAllFromRegistry};
 use okt_queue::{Finished, JobContext, JobError};
-use okt_store::{packages, repository_settings, sources};
+use okt_providers::registry::RegistryError;
+use okt_store::{packages, registry_trust, repository_settings, sources};
 
 use crate::Tools;
-use crate::retrieve_source::registry::{ask, import_failed};
+use crate::retrieve_source::registry::{Asking, import_failed};
 
-const PAGE: i64 = 100;
 const AGAIN: Duration = Duration::from_mins(2);
 
 pub(crate) async fn run(
@@ -21,15 +21,19 @@ pub(crate) async fn run(
     ctx.one_at_a_time().await?;
     let mut conn = ctx.databases().acquire_system().await?;
     let settings = repository_settings::find(&mut conn, ctx.repository()).await?.unwrap_or_default();
+    let revoked = registry_trust::list_revoked(&mut conn).await?;
     drop(conn);
-    let registry = tools.registries().and_then(|registries| registries.get(settings.registry_id.as_deref()));
+    let registries = tools.registries();
+    let per_page = registries.map_or(1, |registries| i64::from(registries.per_page()));
+    let registry = registries.and_then(|registries| registries.get(settings.registry_id.as_deref()));
     let Some(registry) = registry else {
         return Err(Error::NotConfigured("this installation has no connection to a registry").into());
     };
+    let asking = Asking { registry, settings: &settings, revoked: &revoked };
     let (mut after, mut asked, mut found, mut imported, mut refused) = (None, 0_u64, 0_u64, 0_u64, 0_u64);
     loop {
         let mut tx = ctx.checkpoint().await?;
-        let page = packages::list_missing(&mut tx, ctx.repository(), after, PAGE).await?;
+        let page = packages::list_missing(&mut tx, ctx.repository(), after, per_page).await?;
         tx.commit().await?;
         let Some(last) = page.last() else { break };
         after = Some(*last);
@@ -39,7 +43,7 @@ pub(crate) async fn run(
             tx.commit().await?;
             let Some(source) = source else { continue };
             asked += 1;
-            match ask(&tools, registry, &settings, &source).await {
+            match asking.ask(&tools, &source).await {
                 Ok(None) => {}
                 Ok(Some(_)) if payload.dry_run => found += 1,
                 Ok(Some(hit)) => {
@@ -50,6 +54,7 @@ pub(crate) async fn run(
                     let error = Error::Unavailable { service: "the registry", cause: error.into() };
                     return Err(JobError::RetryAfter { error, after: AGAIN });
                 }
+                Err(RegistryError::Unwanted { .. }) => refused += 1,
                 Err(error) => {
                     tracing::warn!(
                         registry = registry.id(),

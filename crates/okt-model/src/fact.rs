@@ -192,8 +192,11 @@ pub struct RegistryOrigin {
     pub decomposed_at: String,
     /// SHA-256 of the package as it was sent.
     pub package_sha256: String,
-    /// Who vouches for it.
+    /// Who signed it.
     pub key_id: Option<String>,
+    /// Who gave it to the registry, as the registry says.
+    #[serde(default)]
+    pub pushed_by: Option<String>,
     /// It came with concepts, so nobody looks for them.
     pub has_concepts: bool,
 }

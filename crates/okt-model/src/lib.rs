@@ -36,7 +36,7 @@ mod usage;
 pub use account::{ApiKey, Email, Session, User};
 pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
 pub use blob::{Blob, BlobHash};
-pub use bundle::{ExportGraph, ImportGraph};
+pub use bundle::{ExportGraph, ImportGraph, RegistryGraph};
 pub use comparison::{
     CheckContradictions, CleanupFacts, Contradiction, ContradictionFoundBy, ContradictionMark,
     ContradictionSide, ContradictionState, DeduplicateFacts, EmbedFacts, EmbeddingSpace, FoundContradiction,
@@ -78,7 +78,9 @@ pub use money::{BudgetOf, Money, SpendingLimits};
 pub use oauth::{OAuthClient, OAuthGrant, Scope, UnknownScope};
 pub use permission::{Action, Object, Permission, PermissionSet};
 pub use promptset::StoredPromptset;
-pub use registry::{ContributeSource, PullAllFromRegistry};
+pub use registry::{
+    ContributeSource, ImportKind, ImportOrigin, PullAllFromRegistry, Revoked, Trust,
+};
 pub use report::{
     AnnotateReport, Annotation, ChangeCause, CheckReports, MOST_REPORT_SENTENCES, POSTURE_MODEL, Posture,
     Report, ReportChange, ReportCounts, ReportSentence, ReportStatus, SentenceState,

@@ -5,23 +5,24 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use okt_http::{Code, Json, Page, PageRequest, Path, Problem, RawUpload};
+use okt_http::{Code, Json, Page, PageRequest, Path, Problem, Query, RawUpload};
+use okt_interchange::origin;
 use okt_interchange::package::{MAX_BYTES, Package};
 use okt_model::{Error, content_hash};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::Registry;
 use crate::auth::{Caller, check_digest};
 use crate::files::Kind;
 use crate::sources::SourcePath;
-use crate::store::{self, DecompositionRow};
+use crate::store::{self, DecompositionRow, WithdrawalPlace};
 use crate::views::{DecompositionView, Pushed, WithdrawalView};
 
 /// Handed on with a package, as it came.
-pub(crate) const SIGNATURE: HeaderName = HeaderName::from_static("x-okt-signature");
+pub(crate) const SIGNATURE: HeaderName = HeaderName::from_static(origin::HEADER);
 const LONGEST_SIGNATURE: usize = 500;
 
 #[derive(Deserialize)]
@@ -29,6 +30,15 @@ pub struct ModelPath {
     #[serde(rename = "sid")]
     source: Uuid,
     model: String,
+}
+
+/// Since when.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct SinceQuery {
+    /// Only those that were withdrawn at this time or later.
+    #[param(example = "2026-01-02T03:04:05Z")]
+    since: Option<DateTime<Utc>>,
 }
 
 /// A Decomposition Package.
@@ -65,10 +75,12 @@ pub async fn list(
 /// not the same as the latest becomes the next version.
 #[utoipa::path(post, path = "/api/v1/sources/{sid}/decompositions/{model}", tag = "Registry", operation_id = "pushDecomposition",
     params(("sid" = Uuid, Path, description = "The id of the source"),
-           ("model" = String, Path, description = "The model, percent-encoded")),
+           ("model" = String, Path, description = "The model, percent-encoded"),
+           ("X-Okt-Signature" = Option<String>, Header, description = "`keyid=…,sig=…`: Ed25519 over the SHA-256 of the body")),
     request_body = PackageBody,
     responses((status = 201, body = Pushed, description = "It is here"),
               (status = 400, description = "malformed: promptset_hash required when validation enabled"),
+              (status = 409, description = "conflict"),
               (status = 422, description = "invalid: what is wrong, and where")))]
 pub async fn push(
     State(registry): State<Registry>,
@@ -77,10 +89,11 @@ pub async fn push(
     headers: HeaderMap,
     body: RawUpload,
 ) -> Result<(StatusCode, Json<Pushed>), Problem> {
-    let signature = signature(&headers)?;
+    media_type(&headers, "application/json")?;
     let bytes = body.whole(MAX_BYTES).await?;
     let sha256: [u8; 32] = Sha256::digest(&bytes).into();
     check_digest(&caller, sha256)?;
+    let signature = signature(&headers, &sha256)?;
     let parsed = bytes.clone();
     let parsed = tokio::task::spawn_blocking(move || {
         Package::parse(&parsed).map(|package| {
@@ -168,17 +181,22 @@ pub async fn pull(
 
 /// List withdrawals.
 ///
-/// Packages that are not handed out any more, the oldest first: whoever has imported one learns of it here.
-#[utoipa::path(get, path = "/api/v1/withdrawals", tag = "Registry", operation_id = "listWithdrawals", params(PageRequest),
+/// Packages and bundles that are not handed out any more, the oldest first: whoever has imported one learns of it here.
+#[utoipa::path(get, path = "/api/v1/withdrawals", tag = "Registry", operation_id = "listWithdrawals",
+    params(SinceQuery, PageRequest),
     responses((status = 200, body = Page<WithdrawalView>, description = "The oldest first")))]
 pub async fn withdrawals(
     State(registry): State<Registry>,
+    Query(query): Query<SinceQuery>,
     page: PageRequest,
 ) -> Result<Page<WithdrawalView>, Problem> {
-    let after: Option<(DateTime<Utc>, Uuid)> = page.after()?;
+    let after: Option<WithdrawalPlace> = page.after()?;
     let mut conn = registry.acquire().await?;
-    let rows = store::list_withdrawals(&mut conn, after, page.rows()).await.map_err(Error::from)?;
-    page.page(rows.into_iter().map(WithdrawalView::from).collect(), |row| (row.withdrawn_at, row.source_id))
+    let rows = store::list_withdrawals(&mut conn, query.since, after, page.rows()).await.map_err(Error::from)?;
+    page.page(rows.into_iter().map(WithdrawalView::from).collect(), |row| {
+        let id = row.source_id.or(row.graph_id).unwrap_or_default();
+        (row.withdrawn_at, id, row.model_id.clone().unwrap_or_default(), row.version.unwrap_or_default())
+    })
 }
 
 /// Counts a push against the quota of its key.
@@ -191,11 +209,22 @@ pub(crate) async fn count(registry: &Registry, caller: &Caller, bytes: i64) -> R
     Err(Problem::new(Code::RateLimited, "this key has no more pushes today").retry_after(3_600))
 }
 
-pub(crate) fn signature(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+/// What came along to be handed on: a signature over what has this hash.
+pub(crate) fn signature(headers: &HeaderMap, sha256: &[u8; 32]) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get(SIGNATURE) else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| text.len() <= LONGEST_SIGNATURE);
-    let text = text.ok_or_else(|| Problem::new(Code::Malformed, "X-Okt-Signature is not readable"))?;
-    Ok(Some(text.to_owned()))
+    let text = text.filter(|text| origin::verified(text, sha256).is_some());
+    let invalid = || Error::invalid("X-Okt-Signature", "is not a valid signature (Ed25519) of what was pushed");
+    Ok(Some(text.ok_or_else(invalid)?.to_owned()))
+}
+
+/// Refuses a body of another type.
+pub(crate) fn media_type(headers: &HeaderMap, expected: &'static str) -> Result<(), Problem> {
+    let told = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if told.split(';').next().is_some_and(|told| told.trim().eq_ignore_ascii_case(expected)) {
+        return Ok(());
+    }
+    Err(Problem::new(Code::UnsupportedMediaType, format!("the body must be {expected}")))
 }
 
 /// What a fact is told from others by, of the same source.

@@ -112,6 +112,11 @@ impl Incoming {
         self.writer.write_all(bytes).await.map_err(away)
     }
 
+    /// The hash of what has come so far.
+    pub(crate) fn sha256(&self) -> [u8; 32] {
+        self.hash.clone().finalize().into()
+    }
+
     /// Its hash and its size.
     pub(crate) async fn finish(mut self, kind: Kind) -> Result<([u8; 32], u64)> {
         AsyncWriteExt::shutdown(&mut self.writer).await.map_err(away)?;

@@ -1,27 +1,33 @@
-//! Graph Bundles: files that are kept and handed out as they are. Whoever imports one verifies it.
+//! Graph Bundles: files that are read while they arrive, and refused if anything in them is wrong; then kept and handed out as they are.
 
+use std::io;
 use std::ops::Range;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use chrono::DateTime;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use okt_http::{Code, Json, Page, PageRequest, Path, Problem, Query, RawUpload};
-use okt_model::{Error, JobId};
+use okt_interchange::bundle::{self, Limits, Read};
+use okt_model::{ContentHash, Error, JobId};
 use serde::Deserialize;
+use tokio::sync::mpsc;
 use utoipa::IntoParams;
 use uuid::Uuid;
 
 use crate::Registry;
 use crate::auth::{Caller, check_digest};
-use crate::decompositions::{SIGNATURE, count, signature};
-use crate::files::Kind;
+use crate::decompositions::{SIGNATURE, count, media_type, signature};
+use crate::files::{Incoming, Kind};
 use crate::sources::text;
 use crate::store::{self, GraphRow};
 use crate::views::{GraphPushed, GraphView};
 
 const MOST_TAGS: usize = 100;
+/// Pieces that wait for whoever reads them.
+const WAITING: usize = 8;
 
 #[derive(Deserialize)]
 pub struct GraphPath {
@@ -42,8 +48,9 @@ pub struct GraphQuery {
 
 /// Push a bundle.
 ///
-/// The body is the gzipped bundle; what it is called and says of itself is in headers, percent-encoded. A bundle of a name and hash that
-/// are there is not kept twice.
+/// The body is the gzipped bundle; what it is called and says of itself is in headers, percent-encoded. It is read while it arrives:
+/// its hash is computed anew, and nothing is kept of one that is wrong anywhere. A bundle of a name and hash that are there is not
+/// kept twice.
 #[utoipa::path(post, path = "/api/v1/graphs", tag = "Registry", operation_id = "pushGraph",
     params(("X-Graph-Name" = String, Header, description = "Its name"),
            ("X-Graph-SHA256" = String, Header, description = "The canonical hash of the graph"),
@@ -52,40 +59,99 @@ pub struct GraphQuery {
            ("X-Graph-Source-Count" = Option<i64>, Header, description = "How many sources it has"),
            ("X-Graph-Fact-Count" = Option<i64>, Header, description = "How many facts it has"),
            ("X-Graph-Concept-Count" = Option<i64>, Header, description = "How many concepts it has"),
-           ("X-Graph-Schema-Version" = Option<i32>, Header, description = "Version of the format")),
+           ("X-Graph-Schema-Version" = Option<i32>, Header, description = "Version of the format"),
+           ("X-Okt-Signature" = Option<String>, Header, description = "`keyid=…,sig=…`: Ed25519 over the hash of the graph")),
     request_body(content = Vec<u8>, content_type = "application/gzip"),
-    responses((status = 201, body = GraphPushed, description = "It is here")))]
+    responses((status = 201, body = GraphPushed, description = "It is here"),
+              (status = 409, description = "conflict"),
+              (status = 422, description = "invalid: what is wrong, and where")))]
 pub async fn push(
     State(registry): State<Registry>,
     caller: Caller,
     headers: HeaderMap,
     mut body: RawUpload,
 ) -> Result<(StatusCode, Json<GraphPushed>), Problem> {
-    let mut row = described(&headers)?;
-    row.owner = caller.name().to_owned();
-    row.signature = signature(&headers)?;
-    let mut incoming = registry.files.begin(row.id);
-    let read = async {
-        while let Some(bytes) = body.chunk(registry.bundle_bytes).await? {
-            incoming.write(&bytes).await?;
-        }
-        Ok::<_, Problem>(())
+    media_type(&headers, "application/gzip")?;
+    let told = Told::read(&headers)?;
+    let signature = signature(&headers, &told.sha256)?;
+    count(&registry, &caller, 0).await?;
+    let mut incoming = registry.files.begin(JobId::mint().uuid());
+    let read = match receive(&registry, &caller, &mut body, &mut incoming).await {
+        Ok(read) => told.check(&read).map(|()| read),
+        Err(problem) => Err(problem),
     };
-    if let Err(problem) = read.await {
-        incoming.give_up().await;
-        return Err(problem);
-    }
-    let (hash, size) = incoming.finish(Kind::Graph).await?;
-    if let Err(problem) = check_digest(&caller, hash) {
-        registry.files.remove(Kind::Graph, &hash).await?;
-        return Err(problem);
-    }
-    row.file_sha256 = hash.to_vec();
-    row.bytes = i64::try_from(size).map_err(Error::internal)?;
-    count(&registry, &caller, row.bytes).await?;
+    let read = match read {
+        Ok(read) => read,
+        Err(problem) => {
+            incoming.give_up().await;
+            return Err(problem);
+        }
+    };
+    let (file, size) = incoming.finish(Kind::Graph).await?;
+    let bytes = i64::try_from(size).map_err(Error::internal)?;
+    let mut row = told.row(&read);
+    (row.owner, row.signature) = (caller.name().to_owned(), signature);
+    (row.file_sha256, row.bytes) = (file.to_vec(), bytes);
     let mut conn = registry.acquire().await?;
     let (graph_id, new) = store::insert_graph(&mut conn, &row).await.map_err(Error::from)?;
     Ok((StatusCode::CREATED, Json(GraphPushed { graph_id, new })))
+}
+
+/// Keeps a bundle while it is read in a thread of its own. What is wrong with it stops it at once.
+async fn receive(
+    registry: &Registry,
+    caller: &Caller,
+    body: &mut RawUpload,
+    incoming: &mut Incoming,
+) -> Result<Read, Problem> {
+    let limits = Limits { compressed_bytes: registry.bundle_bytes, ..Limits::default() };
+    let (pieces, taken) = mpsc::channel::<Bytes>(WAITING);
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut pieces = Arriving { pieces: taken, piece: Bytes::new() };
+        let read = bundle::read(&mut pieces, &limits, &mut |_| Ok(()));
+        // What follows a document that is right is no part of it; it is kept as it was signed.
+        while read.is_ok() && pieces.next().is_some() {}
+        read
+    });
+    loop {
+        let Some(piece) = body.chunk(registry.bundle_bytes).await? else { break };
+        incoming.write(&piece).await?;
+        if pieces.send(piece).await.is_err() {
+            // It has stopped reading, and says why.
+            break;
+        }
+    }
+    drop(pieces);
+    let read = reading.await.map_err(Error::internal)?;
+    let read = read.map_err(|refused| Error::invalid("bundle", refused.to_string()))?;
+    check_digest(caller, incoming.sha256())?;
+    Ok(read)
+}
+
+/// A body that arrives, for whoever reads it in a thread.
+struct Arriving {
+    pieces: mpsc::Receiver<Bytes>,
+    piece: Bytes,
+}
+
+impl Arriving {
+    fn next(&mut self) -> Option<Bytes> {
+        self.pieces.blocking_recv()
+    }
+}
+
+impl io::Read for Arriving {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.piece.is_empty() {
+            match self.next() {
+                Some(piece) => self.piece = piece,
+                None => return Ok(0),
+            }
+        }
+        let count = buffer.len().min(self.piece.len());
+        buffer[..count].copy_from_slice(&self.piece.split_to(count));
+        Ok(count)
+    }
 }
 
 /// List bundles.
@@ -118,7 +184,8 @@ pub async fn show(
 ///
 /// Takes `Range` with one range of bytes.
 #[utoipa::path(get, path = "/api/v1/graphs/{id}/bundle", tag = "Registry", operation_id = "pullGraph",
-    params(("id" = Uuid, Path, description = "The id of the bundle")),
+    params(("id" = Uuid, Path, description = "The id of the bundle"),
+           ("Range" = Option<String>, Header, description = "One range of bytes")),
     responses((status = 200, body = Vec<u8>, content_type = "application/gzip", description = "All of it"),
               (status = 206, body = Vec<u8>, content_type = "application/gzip", description = "The part asked for"),
               (status = 416, description = "bad_range")))]
@@ -156,7 +223,7 @@ pub async fn pull(
 /// Only with the key that pushed it.
 #[utoipa::path(delete, path = "/api/v1/graphs/{id}", tag = "Registry", operation_id = "deleteGraph",
     params(("id" = Uuid, Path, description = "The id of the bundle")),
-    responses((status = 204, description = "It is gone")))]
+    responses((status = 204, description = "It is gone"), (status = 403, description = "forbidden")))]
 pub async fn delete(
     State(registry): State<Registry>,
     caller: Caller,
@@ -180,54 +247,111 @@ impl Registry {
     async fn graph(&self, id: Uuid) -> Result<GraphRow, Problem> {
         let mut conn = self.acquire().await?;
         let row = store::get_graph(&mut conn, id).await.map_err(Error::from)?;
-        Ok(row.ok_or(Error::NotFound("graph"))?)
+        let row = row.ok_or(Error::NotFound("graph"))?;
+        match &row.withdrawn_why {
+            Some(why) => Err(Problem::new(Code::NotFound, format!("this bundle was withdrawn: {why}"))),
+            None => Ok(row),
+        }
     }
 }
 
-/// What the headers say.
-fn described(headers: &HeaderMap) -> Result<GraphRow, Problem> {
-    let told = |name: &str| -> Result<Option<String>, Problem> {
-        let Some(value) = headers.get(name) else { return Ok(None) };
-        let bytes =
-            value.to_str().map_err(|_| Problem::new(Code::Malformed, format!("{name} is not readable")))?;
-        let pair = format!("v={}", bytes.replace('+', "%2B"));
-        let decoded =
-            url::form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value.into_owned());
-        Ok(decoded)
-    };
-    let number = |name: &'static str| -> Result<i64, Problem> {
-        let Some(text) = told(name)? else { return Ok(0) };
-        let number = text.parse().ok().filter(|number: &i64| *number >= 0);
-        number.ok_or_else(|| Error::invalid(name, "must be a whole number").into())
-    };
-    let name = text("X-Graph-Name", told("x-graph-name")?, 300)?;
-    let sha256 = told("x-graph-sha256")?.unwrap_or_default().to_lowercase();
-    if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(Error::invalid("X-Graph-SHA256", "must be a SHA-256 in hexadecimal").into());
+/// What the headers say. What they leave out, the bundle says itself.
+struct Told {
+    name: String,
+    description: Option<String>,
+    tags: Option<Vec<String>>,
+    sha256: [u8; 32],
+    schema_version: Option<u64>,
+    sources: Option<u64>,
+    facts: Option<u64>,
+    concepts: Option<u64>,
+}
+
+impl Told {
+    fn read(headers: &HeaderMap) -> Result<Self, Problem> {
+        let told = |name: &str| -> Result<Option<String>, Problem> {
+            let Some(value) = headers.get(name) else { return Ok(None) };
+            let unreadable = || Problem::new(Code::Malformed, format!("{name} is not readable"));
+            let text = value.to_str().map_err(|_| unreadable())?;
+            let pair = format!("v={}", text.replace('+', "%2B").replace('&', "%26"));
+            let mut decoded = url::form_urlencoded::parse(pair.as_bytes());
+            Ok(decoded.next().map(|(_, value)| value.into_owned()))
+        };
+        let number = |name: &'static str| -> Result<Option<u64>, Problem> {
+            let Some(text) = told(name)? else { return Ok(None) };
+            let number = text.parse().ok().filter(|number: &u64| i64::try_from(*number).is_ok());
+            Ok(Some(number.ok_or_else(|| Error::invalid(name, "must be a whole number"))?))
+        };
+        let name = text("X-Graph-Name", told("x-graph-name")?, 300)?;
+        let hash: Option<ContentHash> =
+            told("x-graph-sha256")?.and_then(|text| text.to_ascii_lowercase().parse().ok());
+        let hash =
+            hash.ok_or_else(|| Error::invalid("X-Graph-SHA256", "must be a SHA-256 in hexadecimal"))?;
+        Ok(Self {
+            name: name.ok_or_else(|| Error::invalid("X-Graph-Name", "is required"))?,
+            description: text("X-Graph-Description", told("x-graph-description")?, 10_000)?,
+            tags: told("x-graph-tags")?.map(|tags| checked_tags(tags.split(','))).transpose()?,
+            sha256: hash.0,
+            schema_version: number("x-graph-schema-version")?,
+            sources: number("x-graph-source-count")?,
+            facts: number("x-graph-fact-count")?,
+            concepts: number("x-graph-concept-count")?,
+        })
     }
-    let tags: Vec<String> = (told("x-graph-tags")?.unwrap_or_default().split(','))
-        .map(|tag| tag.trim().to_owned())
-        .filter(|tag| !tag.is_empty())
-        .collect();
+
+    /// Whether the bundle is the one that the headers speak of.
+    fn check(&self, read: &Read) -> Result<(), Problem> {
+        if read.sha256 != ContentHash(self.sha256).to_string() {
+            return Err(Error::invalid("X-Graph-SHA256", "is not the hash of the bundle").into());
+        }
+        let metadata = &read.metadata;
+        for (name, told, counted) in [
+            ("X-Graph-Schema-Version", self.schema_version, u64::from(read.schema_version)),
+            ("X-Graph-Source-Count", self.sources, metadata.source_count),
+            ("X-Graph-Fact-Count", self.facts, metadata.fact_count),
+            ("X-Graph-Concept-Count", self.concepts, metadata.concept_count),
+        ] {
+            if told.is_some_and(|told| told != counted) {
+                return Err(Error::invalid(name, format!("is not {counted}, as in the bundle")).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn row(self, read: &Read) -> GraphRow {
+        let metadata = &read.metadata;
+        let own = || {
+            let text: String = metadata.description.chars().filter(|c| *c != '\0').take(10_000).collect();
+            text.trim().to_owned()
+        };
+        let own_tags = || checked_tags(metadata.tags.iter().map(String::as_str)).unwrap_or_default();
+        let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        GraphRow {
+            id: JobId::mint().uuid(),
+            name: self.name,
+            description: self.description.unwrap_or_else(own),
+            tags: self.tags.unwrap_or_else(own_tags),
+            sha256: read.sha256.clone(),
+            schema_version: i32::try_from(read.schema_version).unwrap_or(i32::MAX),
+            source_count: signed(metadata.source_count),
+            fact_count: signed(metadata.fact_count),
+            concept_count: signed(metadata.concept_count),
+            file_sha256: Vec::new(),
+            bytes: 0,
+            owner: String::new(),
+            signature: None,
+            created_at: DateTime::UNIX_EPOCH,
+            withdrawn_why: None,
+        }
+    }
+}
+
+fn checked_tags<'t>(tags: impl Iterator<Item = &'t str>) -> Result<Vec<String>, Problem> {
+    let tags: Vec<String> = tags.map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
     if tags.len() > MOST_TAGS || tags.iter().any(|tag| tag.chars().count() > 100 || tag.contains('\0')) {
         return Err(Error::invalid("X-Graph-Tags", "must be at most 100, of 100 characters each").into());
     }
-    Ok(GraphRow {
-        id: JobId::mint().uuid(),
-        name: name.ok_or_else(|| Error::invalid("X-Graph-Name", "is required"))?,
-        description: text("X-Graph-Description", told("x-graph-description")?, 10_000)?.unwrap_or_default(),
-        tags,
-        sha256,
-        schema_version: i32::try_from(number("x-graph-schema-version")?).unwrap_or(i32::MAX),
-        source_count: number("x-graph-source-count")?,
-        fact_count: number("x-graph-fact-count")?,
-        concept_count: number("x-graph-concept-count")?,
-        file_sha256: Vec::new(),
-        bytes: 0,
-        owner: String::new(),
-        signature: None,
-        created_at: DateTime::UNIX_EPOCH,
-    })
+    Ok(tags)
 }
 
 /// The one range that is asked for.

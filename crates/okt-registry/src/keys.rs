@@ -70,10 +70,12 @@ impl Registry {
         Ok(store::revoke_key(&mut conn, id).await?)
     }
 
-    /// Withdraws everything that a key has pushed; how many packages.
-    pub async fn withdraw_all_of(&self, id: &str, why: &str) -> Result<u64> {
-        let mut conn = self.acquire().await?;
-        Ok(store::withdraw_all_of(&mut conn, id, why).await?)
+    /// Withdraws everything that a key has pushed; how many packages and bundles.
+    pub async fn withdraw_all_of(&self, id: &str, why: &str) -> Result<(u64, u64)> {
+        let mut tx = self.begin().await?;
+        let withdrawn = store::withdraw_all_of(&mut tx, id, why).await?;
+        tx.commit().await.map_err(okt_pg::Error::from)?;
+        Ok(withdrawn)
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use okt_config::{Config, RegistryAccess, SslMode};
+use okt_config::{Config, Metrics, RegistryAccess, SslMode};
 use okt_http::Guard::{self, Probe, Public};
 use okt_http::{Edge, Routes, route};
 use okt_model::{Action, Error, Object, Permission, Result};
@@ -41,6 +41,9 @@ const TIDY: Duration = Duration::from_mins(1);
 const READ: Guard = Guard::Needs(Permission { object: Object::Source, action: Action::Read });
 const WRITE: Guard = Guard::Needs(Permission { object: Object::Source, action: Action::Write });
 
+/// Writes down what was counted in this process.
+pub type Render = Box<dyn Fn() -> String + Send + Sync>;
+
 /// The registry of this process. Cheap to clone.
 #[derive(Clone)]
 pub struct Registry(Arc<Shared>);
@@ -54,6 +57,10 @@ pub struct Shared {
     bundle_bytes: u64,
     seal: Seal,
     document: OnceLock<Bytes>,
+    edge: OnceLock<Arc<Edge>>,
+    metrics: Render,
+    /// Whether everybody who reaches the service may read its metrics.
+    shows_metrics: bool,
 }
 
 impl Deref for Registry {
@@ -66,7 +73,7 @@ impl Deref for Registry {
 
 impl Registry {
     /// Brings the database up to date and opens it. `secret` is the signing secret of the configuration.
-    pub async fn open(config: &Config, secret: &[u8]) -> Result<Self> {
+    pub async fn open(config: &Config, secret: &[u8], metrics: Render) -> Result<Self> {
         let (options, limits, connections) = database(config)?;
         okt_pg::await_server(&config.registry.database, &options, Duration::from_secs(30), |error| error)
             .await?;
@@ -81,14 +88,17 @@ impl Registry {
             bundle_bytes: config.server.limits.bundle_bytes,
             seal: Seal::derive(secret),
             document: OnceLock::new(),
+            edge: OnceLock::new(),
+            metrics,
+            shows_metrics: matches!(config.metrics(), Metrics::Main),
         })))
     }
 
     /// All routes of the service.
     pub fn table(&self, edge: &Arc<Edge>) -> Result<Routes<Self>> {
-        let routes = Routes::new(self.clone(), Arc::clone(edge), openapi::document())
-            .at(Probe, route!(openapi::live))
-            .at(Probe, route!(openapi::ready))
+        let _ = self.edge.set(Arc::clone(edge));
+        let routes = if self.shows_metrics { self.probes(edge) } else { self.health(edge) };
+        let routes = routes
             .at_any_query(Public, route!(openapi::show))
             .at_any_query(READ, route!(pages::browse))
             .at_any_query(READ, route!(pages::source))
@@ -105,10 +115,32 @@ impl Registry {
             .at(READ, route!(graphs::show))
             .at_download(READ, route!(graphs::pull))
             .at(WRITE, route!(graphs::delete));
-        let document = serde_json::to_vec(&routes.openapi()).map_err(Error::internal)?;
+        let mut document = routes.openapi();
+        openapi::open_up(&mut document, self.access);
+        let document = serde_json::to_vec(&document).map_err(Error::internal)?;
         let _ = self.document.set(document.into());
         Ok(routes)
     }
+
+    /// What the listener for metrics answers, where there is one.
+    pub fn probes(&self, edge: &Arc<Edge>) -> Routes<Self> {
+        self.health(edge).at(Probe, route!(openapi::metrics))
+    }
+
+    fn health(&self, edge: &Arc<Edge>) -> Routes<Self> {
+        Routes::new(self.clone(), Arc::clone(edge), openapi::document())
+            .at(Probe, route!(openapi::live))
+            .at(Probe, route!(openapi::ready))
+    }
+
+    fn edge(&self) -> Option<&Arc<Edge>> {
+        self.edge.get()
+    }
+
+    async fn is_database_well(&self) -> bool {
+        self.acquire().await.is_ok()
+    }
+
 
     /// Removes what nobody needs any more, now and then. Runs until dropped.
     pub async fn keep_tidy(&self) {
@@ -125,6 +157,12 @@ impl Registry {
     async fn forget_nonces(&self) -> Result<()> {
         let mut conn = self.acquire().await?;
         Ok(store::forget_nonces(&mut conn).await?)
+    }
+
+    /// Has a bundle no longer handed out. False if there is none.
+    pub async fn withdraw_graph(&self, graph: uuid::Uuid, why: &str) -> Result<bool> {
+        let mut conn = self.acquire().await?;
+        Ok(store::withdraw_graph(&mut conn, graph, why).await?)
     }
 
     /// Has a package no longer handed out; whoever has it learns of that. False if there is none.

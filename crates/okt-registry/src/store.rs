@@ -384,44 +384,85 @@ pub(crate) async fn withdraw(conn: &mut PgConnection, source: Uuid, model: &str,
     Ok(done.execute(conn).await?.rows_affected() == 1)
 }
 
+/// All that a key has pushed: how many packages and bundles.
 #[tracing::instrument(level = "debug", name = "db.registry.withdraw_all_of", skip_all)]
-pub(crate) async fn withdraw_all_of(conn: &mut PgConnection, key: &str, why: &str) -> Result<u64> {
+pub(crate) async fn withdraw_all_of(conn: &mut PgConnection, key: &str, why: &str) -> Result<(u64, u64)> {
     let done = sqlx::query!(
         "UPDATE okt_registry.decompositions SET withdrawn_at = clock_timestamp(), withdrawn_why = $2
           WHERE pushed_by = $1 AND withdrawn_at IS NULL",
         key,
         why,
     );
-    Ok(done.execute(conn).await?.rows_affected())
+    let packages = done.execute(&mut *conn).await?.rows_affected();
+    let done = sqlx::query!(
+        "UPDATE okt_registry.graphs SET withdrawn_at = clock_timestamp(), withdrawn_why = $2
+          WHERE owner = $1 AND withdrawn_at IS NULL",
+        key,
+        why,
+    );
+    Ok((packages, done.execute(conn).await?.rows_affected()))
 }
 
-/// A package that is not handed out any more.
+/// A bundle.
+#[tracing::instrument(level = "debug", name = "db.registry.withdraw_graph", skip_all)]
+pub(crate) async fn withdraw_graph(conn: &mut PgConnection, id: Uuid, why: &str) -> Result<bool> {
+    let done = sqlx::query!(
+        "UPDATE okt_registry.graphs SET withdrawn_at = clock_timestamp(), withdrawn_why = $2
+          WHERE id = $1 AND withdrawn_at IS NULL",
+        id,
+        why,
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// A package or a bundle that is not handed out any more.
 pub(crate) struct WithdrawalRow {
-    pub source_id: Uuid,
-    pub model_id: String,
-    pub version: i32,
-    pub package_sha256: Vec<u8>,
+    /// Of the source of a package, or of the bundle.
+    pub id: Uuid,
+    /// None for a bundle.
+    pub model_id: Option<String>,
+    pub version: Option<i32>,
+    pub sha256: String,
     pub withdrawn_at: DateTime<Utc>,
     pub why: String,
 }
 
-/// From after a time and a source on, the oldest first.
+/// A place in the list of withdrawals: when, of what, of which model, and in which version.
+pub(crate) type WithdrawalPlace = (DateTime<Utc>, Uuid, String, i32);
+
+/// From a time on, or from after a place on, the oldest first.
 #[tracing::instrument(level = "debug", name = "db.registry.list_withdrawals", skip_all)]
 pub(crate) async fn list_withdrawals(
     conn: &mut PgConnection,
-    after: Option<(DateTime<Utc>, Uuid)>,
+    since: Option<DateTime<Utc>>,
+    after: Option<WithdrawalPlace>,
     limit: i64,
 ) -> Result<Vec<WithdrawalRow>> {
-    let (at, source) = after.unzip();
+    let from = after.as_ref().map(|after| after.0).max(since);
+    let (id, model, version) = match after {
+        Some((_, id, model, version)) => (Some(id), Some(model), Some(version)),
+        None => (None, None, None),
+    };
     let rows = sqlx::query_as!(
         WithdrawalRow,
-        r#"SELECT source_id, model_id, version, package_sha256, withdrawn_at AS "withdrawn_at!",
-                  coalesce(withdrawn_why, '') AS "why!"
-             FROM okt_registry.decompositions
-            WHERE withdrawn_at IS NOT NULL AND ($1::timestamptz IS NULL OR (withdrawn_at, source_id) > ($1, $2))
-            ORDER BY withdrawn_at, source_id, model_id, version LIMIT $3"#,
-        at,
-        source,
+        r#"SELECT n.id AS "id!", n.model_id, n.version, n.sha256 AS "sha256!", n.withdrawn_at AS "withdrawn_at!", n.why AS "why!"
+             FROM ((SELECT source_id AS id, model_id, version, encode(package_sha256, 'hex') AS sha256, withdrawn_at,
+                           coalesce(withdrawn_why, '') AS why
+                      FROM okt_registry.decompositions
+                     WHERE withdrawn_at IS NOT NULL AND ($1::timestamptz IS NULL OR withdrawn_at >= $1)
+                       AND ($2::uuid IS NULL OR (withdrawn_at, source_id, model_id, version) > ($1, $2, $3, $4))
+                     ORDER BY withdrawn_at, source_id, model_id, version LIMIT $5)
+                    UNION ALL
+                   (SELECT id, NULL, NULL, sha256, withdrawn_at, coalesce(withdrawn_why, '')
+                      FROM okt_registry.graphs
+                     WHERE withdrawn_at IS NOT NULL AND ($1::timestamptz IS NULL OR withdrawn_at >= $1)
+                       AND ($2::uuid IS NULL OR (withdrawn_at, id, ''::text, 0) > ($1, $2, $3, $4))
+                     ORDER BY withdrawn_at, id LIMIT $5)) AS n
+            ORDER BY n.withdrawn_at, n.id, coalesce(n.model_id, ''), coalesce(n.version, 0) LIMIT $5"#,
+        from,
+        id,
+        model,
+        version,
         limit,
     );
     Ok(rows.fetch_all(conn).await?)
@@ -443,6 +484,7 @@ pub(crate) struct GraphRow {
     pub owner: String,
     pub signature: Option<String>,
     pub created_at: DateTime<Utc>,
+    pub withdrawn_why: Option<String>,
 }
 
 /// Adds it unless one of this name and hash is there: its id, and whether it is new.
@@ -455,9 +497,9 @@ pub(crate) async fn insert_graph(conn: &mut PgConnection, graph: &GraphRow) -> R
                        file_sha256, bytes, owner, signature)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
                ON CONFLICT (name, sha256) DO NOTHING RETURNING id)
-           SELECT id AS "id!", true AS "new!" FROM added
+           SELECT id AS "id!", true AS "new!", false AS "withdrawn!" FROM added
             UNION ALL
-           SELECT id, false FROM okt_registry.graphs WHERE name = $2 AND sha256 = $5 LIMIT 1"#,
+           SELECT id, false, withdrawn_at IS NOT NULL FROM okt_registry.graphs WHERE name = $2 AND sha256 = $5 LIMIT 1"#,
         graph.id,
         graph.name,
         graph.description,
@@ -474,6 +516,9 @@ pub(crate) async fn insert_graph(conn: &mut PgConnection, graph: &GraphRow) -> R
     );
     let row =
         row.fetch_optional(conn).await?.ok_or(Error::Overloaded("the same bundle is just being pushed"))?;
+    if row.withdrawn {
+        return Err(Error::Conflict("this bundle was withdrawn, and can't be pushed again").into());
+    }
     Ok((row.id, row.new))
 }
 
@@ -489,9 +534,9 @@ pub(crate) async fn list_graphs(
     let rows = sqlx::query_as!(
         GraphRow,
         "SELECT id, name, description, tags, sha256, schema_version, source_count, fact_count, concept_count, file_sha256, bytes,
-                owner, signature, created_at
+                owner, signature, created_at, withdrawn_why
            FROM okt_registry.graphs
-          WHERE ($1::text IS NULL OR strpos(lower(name || ' ' || description), lower($1)) > 0)
+          WHERE withdrawn_at IS NULL AND ($1::text IS NULL OR strpos(lower(name || ' ' || description), lower($1)) > 0)
             AND ($2::text IS NULL OR tags @> ARRAY[$2]) AND ($3::uuid IS NULL OR id < $3)
           ORDER BY id DESC LIMIT $4",
         text,
@@ -507,7 +552,7 @@ pub(crate) async fn get_graph(conn: &mut PgConnection, id: Uuid) -> Result<Optio
     let row = sqlx::query_as!(
         GraphRow,
         "SELECT id, name, description, tags, sha256, schema_version, source_count, fact_count, concept_count, file_sha256, bytes,
-                owner, signature, created_at
+                owner, signature, created_at, withdrawn_why
            FROM okt_registry.graphs WHERE id = $1",
         id,
     );

@@ -1,6 +1,7 @@
 //! Bodies of requests and answers.
 
 use chrono::{DateTime, NaiveDate, Utc};
+use okt_interchange::origin;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -99,7 +100,11 @@ pub struct DecompositionView {
     #[schema(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b")]
     pub sha256: String,
     pub bytes: i64,
+    /// Whether it was pushed with a signature.
     pub signed: bool,
+    /// The key that signed it.
+    #[schema(required, example = "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")]
+    pub key_id: Option<String>,
 }
 
 /// What came of a push.
@@ -112,14 +117,21 @@ pub struct Pushed {
     pub facts_linked: i64,
 }
 
-/// A package that is not handed out any more.
+/// A package or a bundle that is not handed out any more.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RegistryWithdrawal)]
 pub struct WithdrawalView {
-    pub source_id: Uuid,
-    #[schema(example = "example/model-1")]
-    pub model_id: String,
-    pub version: i32,
+    /// Null for a bundle.
+    #[schema(required)]
+    pub source_id: Option<Uuid>,
+    #[schema(required, example = "example/model-1")]
+    pub model_id: Option<String>,
+    #[schema(required)]
+    pub version: Option<i32>,
+    /// Null for a package.
+    #[schema(required)]
+    pub graph_id: Option<Uuid>,
+    /// Of the package as it was pushed, or the hash of the graph.
     #[schema(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b")]
     pub sha256: String,
     pub withdrawn_at: DateTime<Utc>,
@@ -147,7 +159,7 @@ pub struct GraphView {
     pub description: String,
     #[schema(example = json!(["bees"]))]
     pub tags: Vec<String>,
-    /// The canonical hash of the graph, as its producer says.
+    /// The canonical hash of the graph.
     #[schema(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b")]
     pub sha256: String,
     pub schema_version: i32,
@@ -159,7 +171,11 @@ pub struct GraphView {
     #[schema(example = "okg_0a1b2c3d4e5f")]
     pub owner: String,
     pub created_at: DateTime<Utc>,
+    /// Whether it was pushed with a signature.
     pub signed: bool,
+    /// The key that signed it.
+    #[schema(required, example = "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")]
+    pub key_id: Option<String>,
 }
 
 impl From<SourceRow> for SourceView {
@@ -194,6 +210,7 @@ impl From<DecompositionRow> for DecompositionView {
             pushed_by: row.pushed_by,
             sha256: hex::encode(row.package_sha256),
             bytes: row.bytes,
+            key_id: row.signature.as_deref().and_then(origin::named).map(str::to_owned),
             signed: row.signature.is_some(),
         }
     }
@@ -202,10 +219,11 @@ impl From<DecompositionRow> for DecompositionView {
 impl From<WithdrawalRow> for WithdrawalView {
     fn from(row: WithdrawalRow) -> Self {
         Self {
-            source_id: row.source_id,
+            source_id: row.model_id.is_some().then_some(row.id),
+            graph_id: row.model_id.is_none().then_some(row.id),
             model_id: row.model_id,
             version: row.version,
-            sha256: hex::encode(row.package_sha256),
+            sha256: row.sha256,
             withdrawn_at: row.withdrawn_at,
             reason: row.why,
         }
@@ -227,6 +245,7 @@ impl From<GraphRow> for GraphView {
             bytes: row.bytes,
             owner: row.owner,
             created_at: row.created_at,
+            key_id: row.signature.as_deref().and_then(origin::named).map(str::to_owned),
             signed: row.signature.is_some(),
         }
     }

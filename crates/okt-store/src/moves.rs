@@ -48,7 +48,7 @@ pub const TABLES: [Table; 49] = [
     knowledge("source_texts", "source_id"),
     knowledge("source_images", "source_id, id"),
     knowledge("source_marks", "source_no"),
-    knowledge("registry_imports", "source_no"),
+    knowledge("imports", "no"),
     knowledge("facts", "id"),
     knowledge("fact_sources", "source_no, fact_no"),
     knowledge("fact_merges", "no"),

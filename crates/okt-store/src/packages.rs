@@ -1,5 +1,5 @@
 //! A package of a registry that becomes what a source says here: its facts, their concepts, the links between them, and slices
-//! of summaries. Rows of `okt_repository.registry_imports` say where it came from.
+//! of summaries. A row of `okt_repository.imports` says where it came from.
 //!
 //! However large the package is, it is the same few statements. They are one transaction with the end of the job, so all of it
 //! is there or nothing. What is here already is kept: a fact of the same hash, a concept of the same name in its context.
@@ -22,7 +22,7 @@ use crate::concepts::{self, NewLink, link_held};
 use crate::facts::hash;
 use okt_pg::Result;
 
-pub use reading::{Shareable, list_missing, list_shareable, read, sum_saved};
+pub use reading::{Shareable, list_missing, list_shareable, list_taken, read, sum_saved};
 
 /// What is taken of a package, with the repository's own places for its concepts.
 #[derive(Clone, Debug)]
@@ -119,10 +119,10 @@ pub async fn import(
     repository: RepositoryId,
     import: &Import,
 ) -> Result<Option<Imported>> {
-    let Some(source) = mark(conn, repository, import).await? else { return Ok(None) };
-    let (concepts, concepts_new) = file(conn, repository, import).await?;
+    let Some((source, no)) = mark(conn, repository, import).await? else { return Ok(None) };
+    let (concepts, concepts_new) = file(conn, repository, import, no).await?;
     let held = hold(conn, repository, import).await?;
-    let facts = add(conn, repository, source, import, &held).await?;
+    let facts = add(conn, repository, (source, no), import, &held).await?;
     let links = import.facts.iter().flat_map(|fact| {
         let no = facts.get(&fact.hash).map(|(no, _)| *no);
         let concepts: BTreeSet<ConceptId> = fact.concepts.iter().map(|at| concepts[*at]).collect();
@@ -132,7 +132,7 @@ pub async fn import(
     });
     let links = link_held(conn, repository, links.collect()).await?;
     name(conn, repository, import, &concepts).await?;
-    let summaries = summarize(conn, repository, import, &concepts, &facts).await?;
+    let summaries = summarize(conn, repository, (import, no), &concepts, &facts).await?;
     let all = i64::try_from(import.facts.len()).map_err(Error::internal)?;
     let facts_linked = i64::try_from(held.len()).map_err(Error::internal)?;
     let imported = Imported { facts_new: all - facts_linked, facts_linked, concepts_new, links, summaries };
@@ -153,8 +153,12 @@ pub async fn import(
     Ok(Some(imported))
 }
 
-/// Says that the source is done, and where what it says comes from. Its number, if it is the job's.
-async fn mark(conn: &mut PgConnection, repository: RepositoryId, import: &Import) -> Result<Option<i64>> {
+/// Says that the source is done, and where what it says comes from. Its number and that of the import, if it is the job's.
+async fn mark(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    import: &Import,
+) -> Result<Option<(i64, i64)>> {
     let Import { about, extraction, cost, .. } = import;
     let facts = i64::try_from(import.facts.len()).map_err(Error::internal)?;
     let origin =
@@ -164,7 +168,7 @@ async fn mark(conn: &mut PgConnection, repository: RepositoryId, import: &Import
     let sentences: Vec<i32> = import.sentences.iter().flat_map(|(start, end)| [*start, *end]).collect();
     let (labels, classes): (Vec<String>, Vec<Option<String>>) = import.contexts.iter().cloned().unzip();
     let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    let row = sqlx::query_file_scalar!(
+    let row = sqlx::query_file!(
         "src/sql/mark_source_imported.sql",
         repository.uuid(),
         import.source.uuid(),
@@ -191,8 +195,9 @@ async fn mark(conn: &mut PgConnection, repository: RepositoryId, import: &Import
         import.segmenter,
         &labels,
         &classes as &[Option<String>],
+        origin.pushed_by,
     );
-    Ok(row.fetch_optional(conn).await?)
+    Ok(row.fetch_optional(conn).await?.map(|row| (row.no, row.import_no)))
 }
 
 /// The concepts here, in the order of the package, and how many are new. Nobody files others in their contexts until the end of
@@ -201,6 +206,7 @@ async fn file(
     conn: &mut PgConnection,
     repository: RepositoryId,
     import: &Import,
+    no: i64,
 ) -> Result<(Vec<ConceptId>, i64)> {
     if import.concepts.is_empty() {
         return Ok((Vec::new(), 0));
@@ -252,7 +258,7 @@ async fn file(
         }
         keys.push(key);
     }
-    let made = if new.is_empty() { BTreeMap::new() } else { insert(conn, repository, import, &new).await? };
+    let made = if new.is_empty() { BTreeMap::new() } else { insert(conn, repository, (import, no), &new).await? };
     let ids = known.into_iter().zip(&keys).map(|(known, key)| known.or_else(|| made.get(key).copied()));
     let ids: Option<Vec<ConceptId>> = ids.collect();
     let ids = ids.ok_or(Error::Overloaded("a concept was changed while a package was imported"))?;
@@ -262,7 +268,7 @@ async fn file(
 async fn insert(
     conn: &mut PgConnection,
     repository: RepositoryId,
-    import: &Import,
+    (import, no): (&Import, i64),
     new: &BTreeMap<(String, i64), &ImportedConcept>,
 ) -> Result<BTreeMap<(String, i64), ConceptId>> {
     let ids: Vec<Uuid> = new.values().map(|concept| concept.id).collect();
@@ -293,6 +299,7 @@ async fn insert(
         &words.0,
         &words.1,
         &words.2,
+        no,
     );
     let rows = rows.fetch_all(conn).await?;
     Ok(rows.into_iter().map(|row| ((row.name_key, row.context_no), row.id.into())).collect())
@@ -344,7 +351,7 @@ async fn hold(
 async fn add(
     conn: &mut PgConnection,
     repository: RepositoryId,
-    source: i64,
+    (source, no): (i64, i64),
     import: &Import,
     held: &HashMap<ContentHash, Held>,
 ) -> Result<HashMap<ContentHash, (i64, FactId)>> {
@@ -380,16 +387,17 @@ async fn add(
         source,
         import.reader,
         &counted,
+        no,
     );
     let mut added = HashMap::new();
     for row in rows.fetch_all(&mut *conn).await? {
         let hash = hash(&row.hash)?;
         let id = row.id.map(FactId::from).or_else(|| held.get(&hash).map(|held| held.id));
         // Somebody else has just made it.
-        let (Some(no), Some(id)) = (row.no, id) else {
+        let (Some(fact), Some(id)) = (row.no, id) else {
             return Err(Error::Overloaded("the same facts are just being added").into());
         };
-        added.insert(hash, (no, id));
+        added.insert(hash, (fact, id));
     }
     Ok(added)
 }
@@ -442,7 +450,7 @@ async fn name(
 async fn summarize(
     conn: &mut PgConnection,
     repository: RepositoryId,
-    import: &Import,
+    (import, no): (&Import, i64),
     concepts: &[ConceptId],
     facts: &HashMap<ContentHash, (i64, FactId)>,
 ) -> Result<i64> {
@@ -473,44 +481,9 @@ async fn summarize(
         &covered,
         import.extraction.model,
         import.promptset.map(|hash| hash.0.to_vec()),
+        no,
     );
     Ok(added.fetch_one(conn).await?)
-}
-
-/// Those of these ids that facts of the repository have already, for another text than that of the hash beside it.
-#[tracing::instrument(level = "debug", name = "db.packages.list_taken", skip_all)]
-pub async fn list_taken(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    facts: &[(Uuid, ContentHash)],
-) -> Result<Vec<Uuid>> {
-    let ids: Vec<Uuid> = facts.iter().map(|(id, _)| *id).collect();
-    let hashes: Vec<Vec<u8>> = facts.iter().map(|(_, hash)| hash.0.to_vec()).collect();
-    let rows = sqlx::query_scalar!(
-        r#"SELECT n.id AS "id!" FROM unnest($2::uuid[], $3::bytea[]) AS n (id, hash)
-            WHERE EXISTS (SELECT FROM okt_repository.facts f WHERE f.repository_id = $1 AND f.id = n.id)
-               OR EXISTS (SELECT FROM okt_repository.facts f WHERE f.repository_id = $1 AND f.content_hash = n.hash)"#,
-        repository.uuid(),
-        &ids,
-        &hashes,
-    );
-    Ok(rows.fetch_all(conn).await?)
-}
-
-/// A source is gone.
-pub(crate) async fn forget_source(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    source: i64,
-) -> Result<()> {
-    sqlx::query!(
-        "DELETE FROM okt_repository.registry_imports WHERE repository_id = $1 AND source_no = $2",
-        repository.uuid(),
-        source,
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// As PostgreSQL writes it.

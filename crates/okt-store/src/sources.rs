@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::outbox::{self, When};
 use crate::words::word;
-use crate::{facts, investigations, model_answers, packages, report_annotations, source_marks};
+use crate::{facts, investigations, model_answers, report_annotations, source_marks};
 use okt_pg::{Result, planned_anew};
 
 pub use progress::{Fetched, hand_over, mark, mark_failed, mark_fetched, note_attempts};
@@ -275,7 +275,6 @@ pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, id: Sourc
     );
     if let Some(no) = no.fetch_optional(&mut *conn).await? {
         source_marks::forget_source(conn, repository, no).await?;
-        packages::forget_source(conn, repository, no).await?;
         // Lists of a large source are long: rewritten later. What is gone is not shown meanwhile.
         let payload = IndexSource { source: id, gone: Some(no), imported: false };
         outbox::push(conn, repository, JobId::mint(), &payload, When::default()).await?;

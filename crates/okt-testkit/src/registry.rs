@@ -1,10 +1,12 @@
 //! A registry in the test's own process, and one that hands out what a test puts there, for tests of whoever asks one.
 
 use http::Method;
+use okt_interchange::origin::SigningKey;
 use okt_http::Edge;
 use okt_model::content_hash;
 use okt_registry::{NewKey, Registry};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -20,6 +22,7 @@ pub struct TestRegistry {
     pub url: String,
     pub registry: Registry,
     pub database: TestDatabase,
+    folder: std::path::PathBuf,
     client: reqwest::Client,
     stop: CancellationToken,
 }
@@ -28,19 +31,30 @@ impl TestRegistry {
     pub async fn start(settings: &[(&str, &str)]) -> Self {
         let database = TestDatabase::empty().await;
         let [.., (_, files), _] = database.settings();
-        let files = format!("{files}/registry");
+        let folder = std::path::Path::new(files).join("registry");
+        let files = folder.display().to_string();
         let mut all =
             vec![("SVC__REGISTRY__STORAGE__ROOT", &*files), ("SVC__RATE_LIMITS__API_PER_MINUTE", "0")];
         all.extend_from_slice(settings);
         let config = database.config(&all);
-        let registry = Registry::open(&config, SECRET).await.expect("the registry opens");
+        let registry = Registry::open(&config, SECRET, Box::new(String::new)).await.expect("the registry opens");
         let edge = Edge::new(&config, SECRET);
         let routes = registry.table(&edge).expect("the routes are sound").into_service();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let stop = CancellationToken::new();
         tokio::spawn(okt_http::serve(listener, routes, edge, stop.clone()));
-        Self { url, registry, database, client: client::client(), stop }
+        Self { url, registry, database, folder, client: client::client(), stop }
+    }
+
+    /// How many files there are in one of its folders.
+    pub fn files(&self, folder: &str) -> usize {
+        fn count(folder: &std::path::Path) -> usize {
+            let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+            let paths = entries.map(|entry| entry.expect("a folder").path());
+            paths.map(|path| if path.is_dir() { count(&path) } else { 1 }).sum()
+        }
+        count(&self.folder.join(folder))
     }
 
     /// A new key, whole.
@@ -115,16 +129,33 @@ impl StandIn {
 
     /// From now on a source is found, with this package.
     pub fn offer(&self, url: &str, package: &Value) {
+        self.offer_bytes(url, package, package.to_string().into_bytes(), None);
+    }
+
+    /// As [`Self::offer`], signed by this key.
+    pub fn offer_signed(&self, url: &str, package: &Value, key: &SigningKey) {
+        let bytes = package.to_string().into_bytes();
+        let signature = key.sign(&Sha256::digest(&bytes).into());
+        self.offer_bytes(url, package, bytes, Some((key.id(), &signature)));
+    }
+
+    /// A package and what is said of it: other bytes, or another signature.
+    pub fn offer_bytes(&self, url: &str, package: &Value, bytes: Vec<u8>, signed: Option<(&str, &str)>) {
         let (model, hash) = (&package["model_id"], &package["promptset_hash"]);
         let found = json!({
             "found": true,
             "source": {"source_id": "s1", "url": url, "title": "On gulls", "kind": "html"},
             "decompositions": [{"model_id": model, "promptset_hash": hash, "fact_count": 1,
-                                "embedding_model": package["embeddings"]["model"], "decomposed_at": package["decomposed_at"]}],
+                                "embedding_model": package["embeddings"]["model"], "decomposed_at": package["decomposed_at"],
+                                "pushed_by": "okg_somebody", "signed": signed.is_some(), "key_id": signed.map(|(key, _)| key)}],
         });
         self.web.page(&Self::search_path(url), Page::new("application/json", found.to_string()));
         let path = format!("/api/v1/sources/s1/decompositions/{}", model.as_str().expect("a model"));
-        self.web.page(&path, Page::new("application/json", package.to_string()));
+        let mut page = Page::new("application/json", bytes);
+        if let Some((_, signature)) = signed {
+            page = page.header("x-okt-signature", signature);
+        }
+        self.web.page(&path, page);
     }
 }
 

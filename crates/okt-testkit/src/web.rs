@@ -79,6 +79,8 @@ struct Shared {
     asked: Mutex<Vec<String>>,
     /// Bodies that were sent, with their paths.
     sent: Mutex<Vec<(String, Vec<u8>)>>,
+    /// What came before the last of them.
+    head: Mutex<String>,
     news: Notify,
 }
 
@@ -114,6 +116,13 @@ impl Web {
     /// Bodies that were sent so far, with their paths.
     pub fn sent(&self) -> Vec<(String, Vec<u8>)> {
         self.shared.sent.lock().expect("no panic").clone()
+    }
+
+    /// A header that came with the last body, by its name in small letters.
+    pub fn header(&self, name: &str) -> Option<String> {
+        let head = self.shared.head.lock().expect("no panic").clone();
+        let mut lines = head.lines().filter_map(|line| line.split_once(':'));
+        lines.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
     }
 
     /// Waits until a path has been asked for this often.
@@ -161,6 +170,7 @@ async fn answer(mut stream: TcpStream, shared: Arc<Shared>) {
             return;
         }
         shared.sent.lock().expect("no panic").push((path.clone(), body));
+        shared.head.lock().expect("no panic").clone_from(&head);
     }
     shared.asked.lock().expect("no panic").push(path.clone());
     shared.news.notify_waiters();

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::registry::OriginView;
 use crate::source_marks::MarkView;
 use crate::vocabulary::schema;
 
@@ -127,6 +128,9 @@ pub struct SourceView {
     /// Result of the extraction of facts; null until it has run.
     #[schema(required)]
     pub extraction: Option<ExtractionView>,
+    /// The import that the source, or what it says, came with; null for one that was read here.
+    #[schema(required)]
+    pub origin: Option<OriginView>,
     /// The attempts to fetch the source, in order.
     pub fetch_attempts: Vec<AttemptView>,
 }
@@ -190,7 +194,7 @@ pub struct ExtractionView {
 
 /// The package of a registry that facts were imported from.
 #[derive(Serialize, ToSchema)]
-#[schema(as = RegistryOrigin)]
+#[schema(as = PackageOrigin)]
 pub struct RegistryOriginView {
     /// The id of the registry in the configuration.
     #[schema(example = "default")]
@@ -207,8 +211,11 @@ pub struct RegistryOriginView {
     #[schema(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b")]
     pub package_sha256: String,
     /// The key that signed the package; null without a signature that was verified.
-    #[schema(required, example = "okp_3f1b2b0bef2c3d2f")]
+    #[schema(required, example = "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")]
     pub key_id: Option<String>,
+    /// The key that gave it to the registry, as the registry says.
+    #[schema(required, example = "okg_0a1b2c3d4e5f")]
+    pub pushed_by: Option<String>,
 }
 
 impl From<RegistryOrigin> for RegistryOriginView {
@@ -220,6 +227,7 @@ impl From<RegistryOrigin> for RegistryOriginView {
             decomposed_at: origin.decomposed_at,
             package_sha256: origin.package_sha256,
             key_id: origin.key_id,
+            pushed_by: origin.pushed_by,
         }
     }
 }
@@ -430,7 +438,7 @@ impl From<Source> for SourceRow {
 impl SourceView {
     /// With these parts of the text.
     pub fn new(seen: SeenSource, parts: TextParts) -> Result<Self, Error> {
-        let SeenSource { mut source, text, images } = seen;
+        let SeenSource { mut source, text, images, origin } = seen;
         let attempts = std::mem::take(&mut source.fetch_attempts).into_iter().map(|attempt| AttemptView {
             provider: attempt.provider,
             url: attempt.url,
@@ -447,6 +455,7 @@ impl SourceView {
         Ok(Self {
             fetch_attempts: attempts.collect(),
             extraction: source.extraction.take().map(ExtractionView::from),
+            origin: origin.map(OriginView::from),
             fact_count: source.fact_count,
             row: source.into(),
             parsed_text: parts.text.then_some(text.text),

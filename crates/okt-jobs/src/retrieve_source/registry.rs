@@ -2,10 +2,12 @@
 //!
 //! A source never fails for a registry: whatever is wrong with one or with its package is logged, and the source is fetched.
 
+mod vectors;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use okt_extract::{Promptset, concepts};
-use okt_interchange::package::{Accepted, EmbeddingData, Package, is_allowed_model};
+use okt_interchange::package::Package;
 use okt_model::{
     CATCH_ALL_CONTEXT, CleanupFacts, ConceptExtraction, ContentHash, EmbedConcepts, EmbedFacts,
     EmbeddingSpace, Error, ExtractConcepts, Extraction, FactKind, FactStatus, IndexSource, JobId,
@@ -13,20 +15,22 @@ use okt_model::{
     Source, SourceStatus, UnmappedContexts, content_hash, name_key, parse_date,
 };
 use okt_parse::Kind;
-use okt_providers::registry::{Decomposition, Found, Names, Registry, RegistryError, RegistrySource};
+use okt_providers::registry::{Admission, Names, Registry, RegistryError, RegistrySource};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::outbox::{self, When};
 use okt_store::packages::{self, About, Import, ImportedConcept, ImportedFact, ImportedSummary};
 use okt_store::{
-    Connection, concepts as stored_concepts, contexts, promptsets, repository_settings, search_units, sources,
+    Connection, concepts as stored_concepts, contexts, promptsets, registry_trust, repository_settings,
+    search_units, sources,
 };
-use okt_vectors::{Point, Space, Tenant, Vectors};
-use sha2::{Digest as _, Sha256};
+use okt_vectors::Vectors;
 use uuid::Uuid;
 
 use crate::Tools;
 use crate::deduplicate_facts::CLEANUP_MS;
 use crate::embed_facts::current;
+use crate::registries::storable;
+use vectors::{Kept, keep};
 
 /// A package that is right, and is admitted.
 pub(crate) struct Hit {
@@ -40,13 +44,15 @@ pub(super) async fn look_up(ctx: &JobContext, tools: &Tools, source: &Source) ->
     let Some(registries) = tools.registries() else { return Ok(None) };
     let mut conn = ctx.databases().acquire_system().await?;
     let settings = repository_settings::find(&mut conn, ctx.repository()).await?.unwrap_or_default();
+    let revoked = registry_trust::list_revoked(&mut conn).await?;
     drop(conn);
     let Some(registry) = registries.get(settings.registry_id.as_deref()) else { return Ok(None) };
     ctx.progress(Progress { stage: "registry".to_owned(), ..Progress::default() });
-    match ask(tools, registry, &settings, source).await {
+    let asking = Asking { registry, settings: &settings, revoked: &revoked };
+    match asking.ask(tools, source).await {
         Ok(hit) => Ok(hit),
         Err(error) => {
-            let is_resting = matches!(error, RegistryError::Resting { .. });
+            let is_resting = matches!(error, RegistryError::Resting { .. } | RegistryError::Unwanted { .. });
             let (registry, error) = (registry.id(), &error as &dyn std::error::Error);
             if is_resting {
                 tracing::debug!(registry, error, "the registry is not asked; the source is fetched");
@@ -58,67 +64,57 @@ pub(super) async fn look_up(ctx: &JobContext, tools: &Tools, source: &Source) ->
     }
 }
 
-pub(crate) async fn ask(
-    tools: &Tools,
-    registry: &Registry,
-    settings: &RepositorySettings,
-    source: &Source,
-) -> Result<Option<Hit>, RegistryError> {
-    let names = Names { url: Some(source.url.clone()), doi: source.doi.clone(), sha256: None };
-    let default = Promptset::builtin().registry_hash().to_string();
-    let admission = Admission { registry, settings, default: &default };
-    let model = tools.ai().current_space(okt_model::SpaceKind::Facts).await.ok().flatten();
-    let model = model.map(|space| space.model);
-    let Some(pulled) = registry.look_up(&names, |found| admission.choose(found, model.as_deref())).await?
-    else {
-        return Ok(None);
-    };
-    let sha256 = ContentHash(Sha256::digest(&pulled.body).into());
-    let refused = |refused| RegistryError::Package { registry: registry.id().to_owned(), refused };
-    let body = pulled.body;
-    let parsed = tokio::task::spawn_blocking(move || Package::parse(&body)).await;
-    let package = parsed
-        .map_err(|error| RegistryError::Failed { registry: registry.id().to_owned(), cause: error.into() })?
-        .map_err(refused)?;
-    // What the list says of a package need not be what the package says. One without facts saves nobody anything.
-    if package.facts.is_empty() || !admission.admits(&package.model_id, &package.promptset_hash) {
-        return Ok(None);
-    }
-    let origin = RegistryOrigin {
-        registry: registry.id().to_owned(),
-        source_id: pulled.source.source_id.clone(),
-        decomposed_by: package.decomposed_by.clone(),
-        decomposed_at: package.decomposed_at.clone(),
-        package_sha256: sha256.to_string(),
-        key_id: None,
-        has_concepts: !package.concepts.is_empty(),
-    };
-    Ok(Some(Hit { package, about: pulled.source, origin }))
+/// Who is asked, and for whom.
+pub(crate) struct Asking<'a> {
+    pub registry: &'a Registry,
+    pub settings: &'a RepositorySettings,
+    pub revoked: &'a [String],
 }
 
-/// What the repository takes.
-struct Admission<'a> {
-    registry: &'a Registry,
-    settings: &'a RepositorySettings,
-    default: &'a str,
-}
-
-impl Admission<'_> {
-    fn admits(&self, model: &str, promptset_hash: &str) -> bool {
-        let accepted = Accepted { default: self.default, listed: &self.settings.accepted_promptset_hashes };
-        is_allowed_model(model, self.registry.allowed_models())
-            && self.settings.allowed_models.as_ref().is_none_or(|models| is_allowed_model(model, models))
-            && accepted.admits(promptset_hash)
-    }
-
-    /// Of those that are admitted one with vectors that can be used here, and of these the latest.
-    fn choose(&self, found: &Found, embedding: Option<&str>) -> Option<String> {
-        let hash = |one: &Decomposition| one.promptset_hash.clone().unwrap_or_default();
-        let admitted = found.decompositions.iter().filter(|one| self.admits(&one.model_id, &hash(one)));
-        let has_vectors =
-            |one: &Decomposition| embedding.is_some() && one.embedding_model.as_deref() == embedding;
-        let best = admitted.max_by_key(|one| (has_vectors(one), one.decomposed_at.clone()));
-        best.map(|one| one.model_id.clone())
+impl Asking<'_> {
+    pub(crate) async fn ask(&self, tools: &Tools, source: &Source) -> Result<Option<Hit>, RegistryError> {
+        let registry = self.registry;
+        let names = Names { url: Some(source.url.clone()), doi: source.doi.clone(), sha256: None };
+        let default = Promptset::builtin().registry_hash().to_string();
+        let admission = Admission::new(registry, self.settings, &default, self.revoked);
+        let model = tools.ai().current_space(okt_model::SpaceKind::Facts).await.ok().flatten();
+        let model = model.map(|space| space.model);
+        let pulled = registry.look_up(&names, |found| admission.choose(found, model.as_deref()).cloned());
+        let Some(pulled) = pulled.await? else { return Ok(None) };
+        let unwanted = |reason| RegistryError::Unwanted { registry: registry.id().to_owned(), reason };
+        if let Some(reason) =
+            admission.refuses_origin(pulled.key_id.as_deref(), pulled.pushed_by.as_deref())
+        {
+            return Err(unwanted(reason));
+        }
+        let refused = |refused| RegistryError::Package { registry: registry.id().to_owned(), refused };
+        let body = pulled.body;
+        let parsed = tokio::task::spawn_blocking(move || Package::parse(&body)).await;
+        let package = parsed
+            .map_err(|error| RegistryError::Failed {
+                registry: registry.id().to_owned(),
+                cause: error.into(),
+            })?
+            .map_err(refused)?;
+        // What the list says of a package need not be what the package says.
+        if let Some(reason) = admission.refuses(&package.model_id, &package.promptset_hash) {
+            return Err(unwanted(reason));
+        }
+        // One without facts saves nobody anything.
+        if package.facts.is_empty() {
+            return Err(unwanted("it has no facts"));
+        }
+        let origin = RegistryOrigin {
+            registry: registry.id().to_owned(),
+            source_id: storable(&pulled.source.source_id),
+            decomposed_by: package.decomposed_by.clone(),
+            decomposed_at: package.decomposed_at.clone(),
+            package_sha256: ContentHash(pulled.sha256).to_string(),
+            key_id: pulled.key_id,
+            pushed_by: pulled.pushed_by.as_deref().map(storable),
+            has_concepts: !package.concepts.is_empty(),
+        };
+        Ok(Some(Hit { package, about: pulled.source, origin }))
     }
 }
 
@@ -368,7 +364,7 @@ impl Places {
                 registry: Some(hit.origin.clone()),
                 ..Extraction::default()
             },
-            registry_source: hit.about.source_id.clone(),
+            registry_source: hit.origin.source_id.clone(),
             cost: package.cost,
             promptset: package.promptset_hash.to_lowercase().parse().ok(),
             summaries: summaries.collect(),
@@ -439,95 +435,6 @@ impl Quotes {
         self.known.insert(sentence.to_owned(), place);
         place
     }
-}
-
-/// How many vectors came along that are used here.
-#[derive(Default)]
-struct Kept {
-    facts: usize,
-    concepts: usize,
-    /// Every concept that is new has one.
-    all_concepts: bool,
-}
-
-/// Stores vectors of the model that is in use, before the rows that they are of: what no row speaks of in the end is removed by
-/// `cleanup_facts`. Without a store that takes them, they are made anew.
-async fn keep(ctx: &JobContext, places: &Places, package: &Package, import: &mut Import) -> Kept {
-    let Some((space, vectors)) = &places.space else { return Kept::default() };
-    let is_ours = |data: &&EmbeddingData| data.model == space.model && data.dimensions == space.dimensions;
-    let tenant = Tenant::new(ctx.repository(), ctx.database());
-    let mut kept = Kept::default();
-    let put = async |place: Space, points: &[Point]| {
-        vectors.store().prepare(&place, false).await?;
-        vectors.store().upsert(&tenant, &place, points).await
-    };
-    let mut points = Vec::new();
-    if let Some(data) = package.embeddings.as_ref().filter(is_ours) {
-        // A vector is called as its fact is, so one that is here keeps its own.
-        let new = import.facts.iter().filter(|fact| !places.taken.contains(&fact.id));
-        points.extend(new.filter_map(|fact| point(fact.id, data.vectors.get(&fact.id)?)));
-    }
-    match put(vectors.space(space), &points).await {
-        Ok(()) => kept.facts = points.len(),
-        Err(error) => not_kept(&error),
-    }
-    let data = package.concept_embeddings.as_ref().filter(is_ours);
-    let of: HashMap<Uuid, bool> =
-        package.concepts.iter().map(|one| one.id).zip(places.known.iter().copied()).collect();
-    let mut named = HashMap::new();
-    let mut points = Vec::new();
-    let mut missing = 0;
-    for concept in import.concepts.iter().filter(|one| of.get(&one.id) != Some(&true)) {
-        let Some(vector) = data.and_then(|data| data.vectors.get(&concept.id)) else {
-            missing += 1;
-            continue;
-        };
-        let id = vector_name(concept.id, vector);
-        let Some(point) = point(id, vector) else {
-            missing += 1;
-            continue;
-        };
-        points.push(point);
-        named.insert(concept.id, id);
-    }
-    match put(vectors.concept_space(space), &points).await {
-        Ok(()) => {
-            for concept in &mut import.concepts {
-                concept.vector = named.get(&concept.id).copied();
-            }
-            import.space = Some(space.no);
-            kept.concepts = points.len();
-            kept.all_concepts = missing == 0;
-        }
-        Err(error) => not_kept(&error),
-    }
-    kept
-}
-
-fn not_kept(error: &Error) {
-    tracing::info!(
-        error = error as &dyn std::error::Error,
-        "failed to store the vectors of a package; they are made anew"
-    );
-}
-
-/// One without a direction would keep all others out of the store.
-fn point(id: Uuid, vector: &[f32]) -> Option<Point> {
-    Space::has_direction(vector).then(|| Point { id, vector: vector.to_vec() })
-}
-
-/// What the vector of an imported concept is called: nobody else has one of this name.
-fn vector_name(concept: Uuid, vector: &[f32]) -> Uuid {
-    let mut hash = Sha256::new();
-    hash.update(concept.as_bytes());
-    hash.update("registry");
-    for number in vector {
-        hash.update(number.to_le_bytes());
-    }
-    let hash: [u8; 32] = hash.finalize().into();
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&hash[..16]);
-    Uuid::from_bytes(bytes)
 }
 
 #[cfg(test)]

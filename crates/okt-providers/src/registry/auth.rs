@@ -28,11 +28,16 @@ impl Auth {
     }
 
     pub(super) fn read(&self, request: Request, url: &Url) -> Result<Request, Cause> {
-        self.sign(request, url, &self.read, "GET", b"")
+        self.sign(request, url, &self.read, "GET", &signing::digest(b""))
     }
 
     pub(super) fn write(&self, request: Request, url: &Url, body: &[u8]) -> Result<Request, Cause> {
-        self.sign(request, url, &self.write, "POST", body)
+        self.write_digest(request, url, &signing::digest(body))
+    }
+
+    /// As [`Self::write`], for a body of this digest.
+    pub(super) fn write_digest(&self, request: Request, url: &Url, digest: &str) -> Result<Request, Cause> {
+        self.sign(request, url, &self.write, "POST", digest)
     }
 
     fn sign(
@@ -41,7 +46,7 @@ impl Auth {
         url: &Url,
         key: &Secret,
         method: &str,
-        body: &[u8],
+        digest: &str,
     ) -> Result<Request, Cause> {
         match self.mode {
             AuthMode::None => Ok(request),
@@ -59,15 +64,14 @@ impl Auth {
                     Some(query) => format!("{}?{query}", url.path()),
                     None => url.path().to_owned(),
                 };
-                let digest = signing::digest(body);
                 let mut nonce = [0; 18];
                 SysRng.try_fill_bytes(&mut nonce)?;
                 let stamp =
                     Stamp { created: now(), nonce: URL_SAFE_NO_PAD.encode(nonce), keyid: id.to_owned() };
-                let message = Message { method, target: &target, digest: &digest };
+                let message = Message { method, target: &target, digest };
                 let (input, signature) = signing::sign(secret, message, &stamp);
                 Ok(request
-                    .header(HeaderName::from_static(signing::CONTENT_DIGEST), HeaderValue::from_str(&digest)?)
+                    .header(HeaderName::from_static(signing::CONTENT_DIGEST), HeaderValue::from_str(digest)?)
                     .header(HeaderName::from_static(signing::SIGNATURE_INPUT), HeaderValue::from_str(&input)?)
                     .header(HeaderName::from_static(signing::SIGNATURE), HeaderValue::from_str(&signature)?))
             }

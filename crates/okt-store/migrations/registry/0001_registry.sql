@@ -99,6 +99,11 @@ CREATE TABLE okt_registry.graphs (
     owner          text        NOT NULL,
     signature      text,
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    withdrawn_at   timestamptz,
+    withdrawn_why  text,
     UNIQUE (name, sha256)
 );
+CREATE INDEX graphs_withdrawn_idx ON okt_registry.graphs (withdrawn_at, id) WHERE withdrawn_at IS NOT NULL;
+CREATE INDEX graphs_owner_idx ON okt_registry.graphs (owner);
+CREATE INDEX graphs_file_idx ON okt_registry.graphs (file_sha256);
 CREATE INDEX graphs_tags_idx ON okt_registry.graphs USING gin (tags);

@@ -259,8 +259,7 @@ pub async fn list_shareable(
         "SELECT s.id FROM okt_repository.sources s
           WHERE s.repository_id = $1 AND ($2::uuid IS NULL OR s.id > $2) AND s.status = 'processed' AND s.fact_count > 0
             AND s.locator_hash IS NOT NULL
-            AND NOT EXISTS (SELECT FROM okt_repository.registry_imports i
-                             WHERE i.repository_id = $1 AND i.source_no = s.no)
+            AND s.extraction -> 'registry' IS NULL
           ORDER BY s.id LIMIT $3",
         repository.uuid(),
         after.map(SourceId::uuid),
@@ -289,6 +288,26 @@ pub async fn list_missing(
     Ok(rows.fetch_all(conn).await?.into_iter().map(SourceId::from).collect())
 }
 
+/// Those of these ids that facts of the repository have already, for another text than that of the hash beside it.
+#[tracing::instrument(level = "debug", name = "db.packages.list_taken", skip_all)]
+pub async fn list_taken(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    facts: &[(Uuid, ContentHash)],
+) -> Result<Vec<Uuid>> {
+    let ids: Vec<Uuid> = facts.iter().map(|(id, _)| *id).collect();
+    let hashes: Vec<Vec<u8>> = facts.iter().map(|(_, hash)| hash.0.to_vec()).collect();
+    let rows = sqlx::query_scalar!(
+        r#"SELECT n.id AS "id!" FROM unnest($2::uuid[], $3::bytea[]) AS n (id, hash)
+            WHERE EXISTS (SELECT FROM okt_repository.facts f WHERE f.repository_id = $1 AND f.id = n.id)
+               OR EXISTS (SELECT FROM okt_repository.facts f WHERE f.repository_id = $1 AND f.content_hash = n.hash)"#,
+        repository.uuid(),
+        &ids,
+        &hashes,
+    );
+    Ok(rows.fetch_all(conn).await?)
+}
+
 /// What imports have saved on these days, both included.
 #[tracing::instrument(level = "debug", name = "db.packages.sum_saved", skip_all)]
 pub async fn sum_saved(
@@ -300,8 +319,8 @@ pub async fn sum_saved(
         r#"SELECT count(*) AS "sources!", coalesce(sum(calls), 0)::bigint AS "calls!",
                   coalesce(sum(tokens_in), 0)::bigint AS "tokens_in!", coalesce(sum(tokens_out), 0)::bigint AS "tokens_out!",
                   coalesce(sum(micro_usd), 0)::bigint AS "micro_usd!"
-             FROM okt_repository.registry_imports
-            WHERE repository_id = $1 AND imported_at >= ($2::date)::timestamp AT TIME ZONE 'UTC'
+             FROM okt_repository.imports
+            WHERE repository_id = $1 AND kind = 'package' AND imported_at >= ($2::date)::timestamp AT TIME ZONE 'UTC'
               AND imported_at < ($3::date + 1)::timestamp AT TIME ZONE 'UTC'"#,
         repository.uuid(),
         from,

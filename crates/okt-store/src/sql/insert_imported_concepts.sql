@@ -2,11 +2,11 @@
 -- already is not taken. They were compared with others where they come from.
 WITH added AS (
     INSERT INTO okt_repository.concepts
-           (repository_id, id, canonical_name, name_key, context_no, unmapped_label, refined, vector_id, embedded_in)
+           (repository_id, id, canonical_name, name_key, context_no, unmapped_label, refined, vector_id, embedded_in, import_no)
     SELECT $1,
            CASE WHEN EXISTS (SELECT FROM okt_repository.concepts o WHERE o.repository_id = $1 AND o.id = n.id)
                 THEN n.spare ELSE n.id END,
-           n.name, n.key, n.context_no, n.unmapped_label, true, n.vector, CASE WHEN n.vector IS NOT NULL THEN $9::smallint END
+           n.name, n.key, n.context_no, n.unmapped_label, true, n.vector, CASE WHEN n.vector IS NOT NULL THEN $9::smallint END, $13
       FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::uuid[])
            AS n (id, spare, name, key, context_no, unmapped_label, vector)
     ON CONFLICT (repository_id, name_key, context_no) WHERE merged_into IS NULL DO NOTHING

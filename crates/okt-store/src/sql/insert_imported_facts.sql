@@ -24,8 +24,8 @@ numbered AS (
     SELECT w.hash, w.sentences, a.id, CASE WHEN w.held IS NULL THEN a.no ELSE w.held END AS no
       FROM wanted w LEFT JOIN added a ON a.content_hash = w.hash),
 linked AS (
-    INSERT INTO okt_repository.fact_sources (repository_id, source_no, fact_no, chunk_no, sentences, image_id)
-    SELECT $1, $12, n.no, NULL, n.sentences::integer[], NULL FROM numbered n WHERE n.no IS NOT NULL),
+    INSERT INTO okt_repository.fact_sources (repository_id, source_no, fact_no, chunk_no, sentences, image_id, import_no)
+    SELECT $1, $12, n.no, NULL, n.sentences::integer[], NULL, $15 FROM numbered n WHERE n.no IS NOT NULL),
 counted AS (
     UPDATE okt_repository.facts f SET source_count = f.source_count + 1
      WHERE f.repository_id = $1 AND f.no = ANY ($14::bigint[])),

@@ -18,8 +18,8 @@ covered AS MATERIALIZED (
 added AS (
     INSERT INTO okt_repository.concept_summaries
            (repository_id, concept_no, slice_number, id, is_open, fact_count, revision, written, content, model, promptset_hash,
-            written_at)
-    SELECT $1, p.concept_no, p.number, p.id, false, c.facts, 1, 1, p.content, $7, $8, clock_timestamp()
+            written_at, import_no)
+    SELECT $1, p.concept_no, p.number, p.id, false, c.facts, 1, 1, p.content, $7, $8, clock_timestamp(), $9
       FROM placed p
       JOIN (SELECT at, count(*)::integer AS facts FROM covered GROUP BY at) AS c ON c.at = p.at
     ON CONFLICT DO NOTHING

@@ -1,12 +1,15 @@
 //! Shared registries: what is taken from one, and that nobody fails for one.
 
 mod away;
+mod bundles;
 mod contributions;
 mod hostile;
 mod imports;
+mod processes;
 mod service;
 mod signed;
 mod statements;
+mod trust;
 
 use okt_testkit::app::{TestApp, TestAppBuilder};
 use okt_testkit::llm::Behaviour;

@@ -16,7 +16,7 @@ async fn rows(app: &TestApp) -> String {
         "concept_aliases",
         "fact_concepts",
         "contexts",
-        "registry_imports",
+        "imports",
     ] {
         let rows = format!(
             "SELECT coalesce(string_agg(t::text, ',' ORDER BY t::text), '') FROM okt_repository.{table} t"

@@ -92,10 +92,10 @@ async fn what_is_here_already_is_kept_and_linked() {
     assert_eq!(app.count("SELECT count(*) FROM okt_repository.facts").await, 4);
     assert_eq!(app.count("SELECT count(*) FROM okt_repository.concepts").await, 1);
     assert_eq!(app.count("SELECT count(*) FROM okt_repository.concept_aliases").await, 2);
-    // Deleted with its source.
-    assert_eq!(app.count("SELECT count(*) FROM okt_repository.registry_imports").await, 2);
+    // What was saved stays saved.
+    assert_eq!(app.count("SELECT count(*) FROM okt_repository.imports").await, 2);
     assert_eq!(app.delete(&format!("/sources/{source}")).await.status, 204);
-    assert_eq!(app.count("SELECT count(*) FROM okt_repository.registry_imports").await, 1);
+    assert_eq!(app.count("SELECT count(*) FROM okt_repository.imports").await, 2);
     assert_eq!(app.count("SELECT count(*) FROM okt_repository.facts").await, 3);
 }
 

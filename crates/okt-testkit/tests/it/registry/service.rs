@@ -1,9 +1,12 @@
 //! The registry itself: what it takes, from whom, and what it hands out.
 
 use http::Method;
+use okt_interchange::bundle::{Metadata, Section, Spool, Writer};
+use okt_interchange::origin::{self, SigningKey};
 use okt_testkit::client::Answer;
 use okt_testkit::registry::{TestRegistry, package};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::FACTS;
 
@@ -27,7 +30,11 @@ async fn a_package_is_taken_and_handed_out_as_it_is() {
 
     let body = package(&FACTS);
     let pushed = registry.request(Method::POST, &path(&source)).bearer_auth(&writer);
-    let pushed = Answer::of(pushed.header("x-okt-signature", "keyid=k,sig=abc").json(&body)).await;
+    let key = SigningKey::read(&origin::written(&[7; 32])).unwrap();
+    let bytes = body.to_string();
+    let signature = key.sign(&Sha256::digest(&bytes).into());
+    let pushed = pushed.header("content-type", "application/json").header("x-okt-signature", &signature);
+    let pushed = Answer::of(pushed.body(bytes)).await;
     assert_eq!(pushed.status, 201, "{pushed:?}");
     assert_eq!(pushed.json(), json!({"source_id": source, "facts_new": 3, "facts_linked": 0}));
     let again = registry.post(&writer, &path(&source), &body).await;
@@ -41,8 +48,14 @@ async fn a_package_is_taken_and_handed_out_as_it_is() {
         (&json!("far-model"), &json!(3), &json!(1))
     );
     assert_eq!((&one["signed"], &one["promptset_hash"]), (&json!(true), &json!("9".repeat(64))));
+    assert_eq!(one["key_id"], key.id());
+    // A signature is over what is pushed.
+    let altered = registry.request(Method::POST, &path(&source)).bearer_auth(&writer);
+    let altered = altered.header("x-okt-signature", &signature).json(&package(&FACTS[..1]));
+    let refused = Answer::of(altered).await;
+    assert_eq!((refused.status.as_u16(), &*refused.problem()), (422, "invalid"), "{refused:?}");
     let pulled = registry.get(&reader, &path(&source)).await;
-    assert_eq!((pulled.status.as_u16(), pulled.header("x-okt-signature")), (200, "keyid=k,sig=abc"));
+    assert_eq!((pulled.status.as_u16(), pulled.header("x-okt-signature")), (200, &*signature));
     assert_eq!(pulled.json(), body);
 
     let other = package(&[FACTS[0], "Gulls like chips."]);
@@ -173,7 +186,7 @@ async fn keys_have_quotas_and_packages_can_be_withdrawn() {
     let again = registry.post(&other, &path(&source), &package(&FACTS[..2])).await;
     assert_eq!((again.status.as_u16(), &*again.problem()), (409, "conflict"));
     let key = limited.split('.').next().unwrap();
-    assert_eq!(registry.registry.withdraw_all_of(key, "a stolen key").await.unwrap(), 1);
+    assert_eq!(registry.registry.withdraw_all_of(key, "a stolen key").await.unwrap(), (1, 0));
     let gone = registry.get(&other, &path(&source)).await;
     assert_eq!(gone.status, 404);
     assert!(gone.text.contains("withdrawn"), "{gone:?}");
@@ -183,43 +196,105 @@ async fn keys_have_quotas_and_packages_can_be_withdrawn() {
     let reasons: Vec<&str> =
         told["data"].as_array().unwrap().iter().map(|row| row["reason"].as_str().unwrap()).collect();
     assert_eq!(reasons, ["it is wrong", "a stolen key"]);
+    let since = told["data"][1]["withdrawn_at"].as_str().unwrap();
+    let rest = registry.get(&other, &format!("/api/v1/withdrawals?since={since}")).await.json();
+    assert_eq!(rest["data"].as_array().unwrap().len(), 1, "{rest}");
+    let first = registry.get(&other, "/api/v1/withdrawals?limit=1").await.json();
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let second = registry.get(&other, &format!("/api/v1/withdrawals?limit=1&cursor={cursor}")).await.json();
+    assert_eq!((&second["data"][0], &second["next_cursor"]), (&told["data"][1], &Value::Null));
+}
+
+/// A bundle of nothing but its name, and the hash of its graph.
+fn bundle(name: &str) -> (Vec<u8>, String) {
+    let metadata = Metadata { name: name.to_owned(), exported_at: "2026-01-02T03:04:05Z".to_owned(), ..Metadata::default() };
+    let spool = Spool::new(std::io::Cursor::new(Vec::new()), &metadata);
+    let mut spooled = spool.finish().unwrap();
+    let sha256 = spooled.sha256.clone();
+    let metadata = Metadata { sha256: sha256.clone(), ..metadata };
+    let mut writer = Writer::new(Vec::new(), &metadata).unwrap();
+    for section in Section::ALL {
+        if section.is_required() {
+            writer.section(section, &mut spooled).unwrap();
+        }
+    }
+    (writer.finish().unwrap(), sha256)
+}
+
+async fn push_bundle(registry: &TestRegistry, key: &str, name: &str, hash: &str, body: &[u8], more: &[(&str, &str)]) -> Answer {
+    let request = registry.request(Method::POST, "/api/v1/graphs").bearer_auth(key);
+    let mut request = request.header("content-type", "application/gzip").header("x-graph-name", name);
+    for (name, value) in more {
+        request = request.header(*name, *value);
+    }
+    Answer::of(request.header("x-graph-sha256", hash).body(body.to_vec())).await
 }
 
 #[tokio::test]
-async fn bundles_are_kept_as_they_are() {
+async fn bundles_are_verified_while_they_arrive_and_kept_as_they_are() {
     let registry = TestRegistry::start(&[]).await;
     let (owner, other) = (registry.key(true, None).await, registry.key(true, None).await);
+    let (file, hash) = bundle("Trees");
+    let signing = SigningKey::read(&origin::written(&[7; 32])).unwrap();
+    let digest: okt_model::ContentHash = hash.parse().unwrap();
+    let signature = signing.sign(&digest.0);
+    let tags = [("x-graph-tags", "bees,m%C3%B6wen"), ("x-graph-fact-count", "0"), ("x-okt-signature", &*signature)];
     let push = async |key: &str, name: &str, hash: &str, body: &[u8]| {
-        let request = registry.request(Method::POST, "/api/v1/graphs").bearer_auth(key);
-        let request = request.header("content-type", "application/gzip").header("x-graph-name", name);
-        let request = request.header("x-graph-sha256", hash).header("x-graph-tags", "bees,m%C3%B6wen");
-        Answer::of(request.header("x-graph-fact-count", "3").body(body.to_vec())).await
+        push_bundle(&registry, key, name, hash, body, &tags).await
     };
-    let hash = "b".repeat(64);
-    let pushed = push(&owner, "B%C3%A4ume", &hash, b"0123456789").await;
+    let pushed = push(&owner, "B%C3%A4ume", &hash, &file).await;
     assert_eq!(pushed.status, 201, "{pushed:?}");
     assert_eq!(pushed.json()["new"], true);
     let id = pushed.json()["graph_id"].as_str().unwrap().to_owned();
-    let again = push(&other, "B%C3%A4ume", &hash, b"0123456789").await.json();
+    let again = push(&other, "B%C3%A4ume", &hash, &file).await.json();
     assert_eq!(again, json!({"graph_id": id, "new": false}));
-    assert_eq!(push(&owner, "", &hash, b"x").await.status, 422);
-    assert_eq!(push(&owner, "x", "nonsense", b"x").await.status, 422);
+
+    // Nothing of what is wrong is kept.
+    let mut cut = file.clone();
+    cut.truncate(file.len() - 9);
+    let (_, another) = bundle("Something else");
+    let wrong: [(&str, &str, &str, &[u8], &[(&str, &str)]); 7] = [
+        ("no name", "", &hash, &file, &[]),
+        ("no hash", "x", "nonsense", &file, &[]),
+        ("another hash", "x", &another, &file, &[]),
+        ("garbage", "x", &hash, b"0123456789", &[]),
+        ("cut off", "x", &hash, &cut, &[]),
+        ("another count", "x", &hash, &file, &[("x-graph-fact-count", "3")]),
+        ("another's signature", "x", &another, &file, &[("x-okt-signature", &signature)]),
+    ];
+    for (what, name, hash, body, more) in wrong {
+        let refused = push_bundle(&registry, &owner, name, hash, body, more).await;
+        assert_eq!((refused.status.as_u16(), &*refused.problem()), (422, "invalid"), "{what}: {refused:?}");
+    }
+    let untyped = registry.request(Method::POST, "/api/v1/graphs").bearer_auth(&owner).body(file.clone());
+    assert_eq!(Answer::of(untyped).await.status, 415);
+    let kept = registry.get(&other, "/api/v1/graphs").await.json();
+    assert_eq!(kept["data"].as_array().unwrap().len(), 1, "{kept}");
+    assert_eq!(registry.files("graphs"), 1, "no file is left of the others");
+    assert_eq!(registry.files("incoming"), 0);
 
     let listed = registry.get(&other, "/api/v1/graphs?q=b%C3%A4u&tag=m%C3%B6wen").await.json();
     let one = &listed["data"][0];
     assert_eq!(
-        (&one["name"], &one["tags"], &one["fact_count"]),
-        (&json!("Bäume"), &json!(["bees", "möwen"]), &json!(3))
+        (&one["name"], &one["tags"], &one["key_id"]),
+        (&json!("Bäume"), &json!(["bees", "möwen"]), &json!(signing.id()))
     );
+    assert_eq!(one["owner"], owner.split('.').next().unwrap(), "whoever was let in");
     assert_eq!(registry.get(&other, "/api/v1/graphs?tag=nothing").await.json()["data"], json!([]));
     let bundle = format!("/api/v1/graphs/{id}/bundle");
-    assert_eq!(registry.get(&other, &bundle).await.text, "0123456789");
-    for (range, part) in [("bytes=2-4", "234"), ("bytes=7-", "789"), ("bytes=-3", "789")] {
+    let whole = registry.request(Method::GET, &bundle).bearer_auth(&other).send().await.unwrap();
+    assert_eq!(whole.headers()["x-okt-signature"].to_str().unwrap(), signature);
+    assert_eq!(whole.bytes().await.unwrap(), file);
+    let end = file.len();
+    for (range, part) in
+        [("bytes=2-4", &file[2..5]), ("bytes=7-", &file[7..]), ("bytes=-3", &file[end - 3..])]
+    {
         let request = registry.request(Method::GET, &bundle).bearer_auth(&other).header("range", range);
-        let answer = Answer::of(request).await;
-        assert_eq!((answer.status.as_u16(), &*answer.text), (206, part), "{range}");
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), 206, "{range}");
+        assert_eq!(answer.bytes().await.unwrap(), part, "{range}");
     }
-    let beyond = registry.request(Method::GET, &bundle).bearer_auth(&other).header("range", "bytes=10-");
+    let beyond = registry.request(Method::GET, &bundle).bearer_auth(&other).header("range", format!("bytes={end}-"));
     assert_eq!(Answer::of(beyond).await.status, 416);
     let delete = async |key: &str| {
         Answer::of(registry.request(Method::DELETE, &format!("/api/v1/graphs/{id}")).bearer_auth(key))
@@ -229,6 +304,27 @@ async fn bundles_are_kept_as_they_are() {
     assert_eq!(delete(&other).await, 403, "somebody else's");
     assert_eq!(delete(&owner).await, 204);
     assert_eq!(registry.get(&owner, &bundle).await.status, 404);
+    assert_eq!(registry.files("graphs"), 0);
+}
+
+#[tokio::test]
+async fn a_bundle_that_was_withdrawn_is_gone_for_good() {
+    let registry = TestRegistry::start(&[]).await;
+    let key = registry.key(true, None).await;
+    let (file, hash) = bundle("Trees");
+    let pushed = push_bundle(&registry, &key, "Trees", &hash, &file, &[]).await.json();
+    let id = pushed["graph_id"].as_str().unwrap();
+    assert!(registry.registry.withdraw_graph(id.parse().unwrap(), "it is spam").await.unwrap());
+    for path in ["", "/bundle"] {
+        let gone = registry.get(&key, &format!("/api/v1/graphs/{id}{path}")).await;
+        assert!(gone.status == 404 && gone.text.contains("it is spam"), "{gone:?}");
+    }
+    assert_eq!(registry.get(&key, "/api/v1/graphs").await.json()["data"], json!([]));
+    let again = push_bundle(&registry, &key, "Trees", &hash, &file, &[]).await;
+    assert_eq!((again.status.as_u16(), &*again.problem()), (409, "conflict"));
+    let told = registry.get(&key, "/api/v1/withdrawals").await.json();
+    let one = &told["data"][0];
+    assert_eq!((&one["graph_id"], &one["sha256"], &one["model_id"]), (&json!(id), &json!(hash), &Value::Null));
 }
 
 /// Whatever strangers call their sources.
@@ -259,11 +355,18 @@ async fn pages_show_what_there_is_without_a_script() {
 
 #[tokio::test]
 async fn it_says_what_it_is_and_how_it_is() {
-    let registry = TestRegistry::start(&[]).await;
-    for path in ["/livez", "/readyz"] {
-        assert_eq!(Answer::of(registry.request(Method::GET, path)).await.status, 204, "{path}");
+    for (access, read, write) in [("open", false, false), ("read_open", false, true), ("closed", true, true)] {
+        let registry = TestRegistry::start(&[("SVC__REGISTRY__ACCESS", access)]).await;
+        let get = async |path: &str| Answer::of(registry.request(Method::GET, path)).await;
+        assert_eq!(get("/healthz").await.json(), json!({"status": "alive"}));
+        let ready = json!({"status": "ready", "checks": {"database": "ok", "storage": "ok"}});
+        assert_eq!(get("/readyz").await.json(), ready);
+        assert_eq!(get("/metrics").await.status, 200);
+        let document = get("/openapi.json").await.json();
+        assert_eq!(document["info"]["title"], "okt registry");
+        // Who needs a key is said as it is.
+        let sources = &document["paths"]["/api/v1/sources"];
+        let needs = |operation: &Value| !operation["security"].as_array().unwrap().is_empty();
+        assert_eq!((needs(&sources["get"]), needs(&sources["post"])), (read, write), "{access}");
     }
-    let document = Answer::of(registry.request(Method::GET, "/openapi.json")).await.json();
-    assert_eq!(document["info"]["title"], "okt registry");
-    assert!(document["paths"]["/api/v1/search"]["get"].is_object());
 }

@@ -1,11 +1,12 @@
 //! The functions on packages of registries, for `isolation.rs`.
 
 use okt_model::{
-    ContentHash, Extraction, FactKind, FactStatus, JobId, RegistryOrigin, RepositoryId, SourceId,
-    content_hash,
+    ContentHash, Extraction, FactKind, FactStatus, ImportKind, JobId, RegistryOrigin, RepositoryId, Revoked,
+    SourceId, content_hash,
 };
-use okt_store::Connection;
+use okt_store::imports::{self, Revocable, Withdrawal};
 use okt_store::packages::{self, About, Import, ImportedConcept, ImportedFact};
+use okt_store::{Connection, facts};
 use uuid::Uuid;
 
 use crate::repositories::isolation::Call;
@@ -66,10 +67,12 @@ pub(crate) async fn plant(conn: &mut Connection, repository: RepositoryId, sourc
 
 /// That a source came from a registry.
 pub(crate) async fn plant_row(conn: &mut Connection, repository: RepositoryId, source: i64) {
-    let planted = "INSERT INTO okt_repository.registry_imports
-               (repository_id, source_no, registry, registry_source, model, package_sha256, key_id, facts)
-         VALUES ($1, $2, 'default', 's', 'm', sha256('x'), 'k', 1)";
-    sqlx::query(planted).bind(repository.uuid()).bind(source).execute(conn).await.unwrap();
+    let planted = "INSERT INTO okt_repository.imports
+               (repository_id, no, kind, job_id, registry, registry_item, model, sha256, key_id, facts)
+         VALUES ($1, 77, 'package', gen_random_uuid(), 'default', 's', 'm', sha256('x'), 'k', 1)";
+    sqlx::query(planted).bind(repository.uuid()).execute(&mut *conn).await.unwrap();
+    let marked = "UPDATE okt_repository.sources SET import_no = 77 WHERE repository_id = $1 AND no = $2";
+    sqlx::query(marked).bind(repository.uuid()).bind(source).execute(conn).await.unwrap();
 }
 
 pub(crate) const CALLS: &[(&str, Call)] = &[
@@ -93,8 +96,6 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("packages::list_shareable", |conn, repository, theirs| {
         Box::pin(async move {
-            let gone = "DELETE FROM okt_repository.registry_imports WHERE source_no = $1";
-            sqlx::query(gone).bind(theirs.source_no).execute(&mut *conn).await?;
             let done = "UPDATE okt_repository.sources SET status = 'processed', fact_count = 1 WHERE id = $1";
             sqlx::query(done).bind(theirs.source.uuid()).execute(&mut *conn).await?;
             let found = packages::list_shareable(conn, repository, None, 100).await?;
@@ -108,6 +109,33 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             sqlx::query(failed).bind(theirs.source.uuid()).execute(&mut *conn).await?;
             let found = packages::list_missing(conn, repository, None, 100).await?;
             Ok(found.contains(&theirs.source))
+        })
+    }),
+    ("imports::find_of_source", |conn, repository, theirs| {
+        Box::pin(async move { Ok(imports::find_of_source(conn, repository, theirs.source).await?.is_some()) })
+    }),
+    ("imports::mark_withdrawn", |conn, repository, _| {
+        Box::pin(async move {
+            let sha256: ContentHash =
+                "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881".parse().unwrap();
+            let at = chrono::DateTime::UNIX_EPOCH;
+            let withdrawn = [Withdrawal { sha256, at, why: "it is wrong".to_owned() }];
+            Ok(imports::mark_withdrawn(conn, repository, "default", &withdrawn).await? > 0)
+        })
+    }),
+    ("imports::list_of_key", |conn, repository, _| {
+        Box::pin(async move { Ok(!imports::list_of_key(conn, repository, "k").await?.is_empty()) })
+    }),
+    ("imports::revoke", |conn, repository, _| {
+        Box::pin(async move {
+            let import = Revocable { no: 77, kind: ImportKind::Package };
+            let (revoked, _) = imports::revoke(conn, repository, import, 10).await?;
+            Ok(revoked != Revoked::default())
+        })
+    }),
+    ("facts::forget_links", |conn, repository, theirs| {
+        Box::pin(async move {
+            Ok(facts::forget_links(conn, repository, theirs.source, &[theirs.fact_no]).await? > 0)
         })
     }),
     ("packages::sum_saved", |conn, repository, _| {
