@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use futures_util::stream::{self, TryStreamExt as _};
 use okt_extract::Promptset;
 use okt_interchange::bundle::{Metadata, SCHEMA_VERSION};
 use okt_model::{Blob, ContentHash, Error, Progress, RegistryGraph, Result};

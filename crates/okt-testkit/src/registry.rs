@@ -139,18 +139,27 @@ impl StandIn {
         self.offer_bytes(url, package, bytes, Some((key.id(), &signature)));
     }
 
+    /// As [`Self::offer`], as one of many sources.
+    pub fn offer_as(&self, url: &str, package: &Value, bytes: Vec<u8>, number: usize) {
+        self.offer_from(url, package, bytes, None, &format!("s{number}"));
+    }
+
     /// A package and what is said of it: other bytes, or another signature.
     pub fn offer_bytes(&self, url: &str, package: &Value, bytes: Vec<u8>, signed: Option<(&str, &str)>) {
+        self.offer_from(url, package, bytes, signed, "s1");
+    }
+
+    fn offer_from(&self, url: &str, package: &Value, bytes: Vec<u8>, signed: Option<(&str, &str)>, source: &str) {
         let (model, hash) = (&package["model_id"], &package["promptset_hash"]);
         let found = json!({
             "found": true,
-            "source": {"source_id": "s1", "url": url, "title": "On gulls", "kind": "html"},
+            "source": {"source_id": source, "url": url, "title": "On gulls", "kind": "html"},
             "decompositions": [{"model_id": model, "promptset_hash": hash, "fact_count": 1,
                                 "embedding_model": package["embeddings"]["model"], "decomposed_at": package["decomposed_at"],
                                 "pushed_by": "okg_somebody", "signed": signed.is_some(), "key_id": signed.map(|(key, _)| key)}],
         });
         self.web.page(&Self::search_path(url), Page::new("application/json", found.to_string()));
-        let path = format!("/api/v1/sources/s1/decompositions/{}", model.as_str().expect("a model"));
+        let path = format!("/api/v1/sources/{source}/decompositions/{}", model.as_str().expect("a model"));
         let mut page = Page::new("application/json", bytes);
         if let Some((_, signature)) = signed {
             page = page.header("x-okt-signature", signature);

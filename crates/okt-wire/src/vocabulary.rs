@@ -123,6 +123,7 @@ readable!(
     okt_model::Role,
     okt_model::SearchMode,
     okt_model::SearchType,
+    okt_model::Trust,
     okt_model::SourceStatus,
     okt_model::UnmappedContexts,
     okt_model::UsageGroup,

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::builder;
+use crate::load::open_loop;
 
 /// Sources that go from one to the other; `OKT_REGISTRY_SOURCES` for more.
 fn sources() -> usize {
@@ -41,15 +42,20 @@ struct Service {
 
 impl Service {
     async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    async fn start_with(more: &[(&'static str, &str)]) -> Self {
         let database = TestDatabase::empty().await;
         let folder = tempfile::tempdir().unwrap();
-        let settings = vec![
+        let mut settings = vec![
             ("SVC__DATABASES__DEFAULT__URL", database.url().to_owned()),
             ("SVC__REGISTRY__STORAGE__ROOT", folder.path().join("files").display().to_string()),
             ("SVC__REGISTRY__PORT", "0".to_owned()),
             ("SVC__RATE_LIMITS__API_PER_MINUTE", "0".to_owned()),
             ("AUTH_JWTSECRET", "a secret that is long enough for tests".to_owned()),
         ];
+        settings.extend(more.iter().map(|(name, value)| (*name, (*value).to_owned())));
         let shown: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, &**value)).collect();
         let process = Process::registry(program(), &shown);
         Self { process, database, folder, settings }
@@ -208,4 +214,32 @@ async fn a_registry_that_is_stopped_and_killed_loses_nothing() {
         let url = format!("{}/api/v1/sources/{}", registry.process.url, id.as_str().unwrap());
         assert_eq!(Answer::of(client().get(url).bearer_auth(&key)).await.status, 200, "{id}");
     }
+}
+
+/// As the service: what is too much is refused at once, and the rest is answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_registry_under_too_much_load_refuses_politely() {
+    let service = Service::start_with(&[
+        ("SVC__REGISTRY__ACCESS", "open"),
+        ("SVC__DATABASES__DEFAULT__MAX_CONNS", "2"),
+        ("SVC__SERVER__MAX_IN_FLIGHT", "4"),
+        ("SVC__RATE_LIMITS__ANONYMOUS_PER_MINUTE", "0"),
+    ])
+    .await;
+    service.process.await_ready().await;
+    let url = format!("{}/api/v1/search?url=https://example.org/gulls", service.process.url);
+    open_loop(url.clone(), 1_000, Duration::from_secs(2)).await;
+    let before = service.process.memory();
+    let shots = open_loop(url.clone(), 1_500, Duration::from_secs(4)).await;
+    let after = service.process.memory();
+    let answered = shots.iter().filter(|shot| shot.status() == 200).count();
+    let refused: Vec<_> = shots.iter().filter(|shot| shot.status() == 503).collect();
+    assert_eq!(answered + refused.len(), shots.len(), "nothing but an answer or a refusal");
+    assert!(answered > 100, "{answered} of {} were answered", shots.len());
+    for shot in &refused {
+        let answer = shot.answer.as_ref().unwrap();
+        assert_eq!((answer.problem().as_str(), answer.header("retry-after")), ("overloaded", "1"));
+    }
+    assert!(after < before + before / 5 + 8 * 1024, "memory grew from {before} to {after} KiB");
+    assert_eq!(Answer::of(client().get(url)).await.status, 200, "and then as before");
 }
