@@ -32,7 +32,10 @@ pub struct GraphExportRequest {
 pub enum GraphOf {
     Upload(Uuid),
     /// Of a registry, the one that is named or else that of the repository.
-    Registry { registry: Option<String>, graph: String },
+    Registry {
+        registry: Option<String>,
+        graph: String,
+    },
 }
 
 impl App {

@@ -100,7 +100,11 @@ impl App {
     }
 
     /// What the registry has of a source, and whether the repository would take it. Nothing is taken.
-    pub async fn search_registry(&self, scope: &RepoScope<SourceWrite>, named: &Locator) -> Result<SeenFound> {
+    pub async fn search_registry(
+        &self,
+        scope: &RepoScope<SourceWrite>,
+        named: &Locator,
+    ) -> Result<SeenFound> {
         let settings = self.registry_settings(scope).await?;
         let registry = self.registry(settings.registry_id.as_deref())?;
         let names = Names { url: Some(named.url.clone()), doi: named.doi.clone(), sha256: None };

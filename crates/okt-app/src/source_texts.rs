@@ -3,7 +3,9 @@
 use okt_auth::RepoScope;
 use okt_auth::permissions::SourceRead;
 use okt_extract::Text;
-use okt_model::{Error, ImportOrigin, PartialText, Passage, Result, Source, SourceId, SourceImage, TextFile, TextParts};
+use okt_model::{
+    Error, ImportOrigin, PartialText, Passage, Result, Source, SourceId, SourceImage, TextFile, TextParts,
+};
 use okt_store::facts::Resting;
 use okt_store::{facts, imports, source_images, source_marks, source_texts, sources};
 

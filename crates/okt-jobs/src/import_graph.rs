@@ -47,7 +47,8 @@ pub(crate) async fn run(payload: ImportGraph, ctx: JobContext, tools: Tools) -> 
         "rows": taken,
     });
     if let Some((registry, graph)) = &origin.registry {
-        output["registry"] = serde_json::json!({ "id": registry, "graph_id": graph, "key_id": origin.key_id });
+        output["registry"] =
+            serde_json::json!({ "id": registry, "graph_id": graph, "key_id": origin.key_id });
     }
     if payload.dry_run {
         return ctx.begin().await?.commit(Some(output)).await;

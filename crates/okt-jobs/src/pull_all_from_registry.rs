@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use okt_model::{Error, Progress, PullAllFromRegistry};
-use okt_queue::{Finished, JobContext, JobError};
 use okt_providers::registry::RegistryError;
+use okt_queue::{Finished, JobContext, JobError};
 use okt_store::{packages, registry_trust, repository_settings, sources};
 
 use crate::Tools;

@@ -40,7 +40,11 @@ pub(crate) async fn run(_: ReadWithdrawals, ctx: SystemContext, tools: Tools) ->
             // The next tick comes for it again.
             Err(Failed::There(error)) => {
                 let error = &error as &dyn std::error::Error;
-                tracing::info!(registry = registry.id(), error, "failed to read the withdrawals of a registry");
+                tracing::info!(
+                    registry = registry.id(),
+                    error,
+                    "failed to read the withdrawals of a registry"
+                );
                 away.push(registry.id());
             }
         }

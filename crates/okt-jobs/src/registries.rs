@@ -94,8 +94,7 @@ pub(crate) async fn pull(
     let registry = named(tools, &graph.registry)?;
     let limit = tools.config().server.limits.bundle_bytes;
     let about = registry.graph(&graph.graph).await.map_err(|error| told(ctx, error))?;
-    let mut pulled =
-        registry.pull_graph(&graph.graph, limit).await.map_err(|error| told(ctx, error))?;
+    let mut pulled = registry.pull_graph(&graph.graph, limit).await.map_err(|error| told(ctx, error))?;
     let mut file = tools.blobs().scratch()?;
     let mut done = 0;
     while let Some(bytes) = pulled.chunk().await.map_err(|error| told(ctx, error))? {

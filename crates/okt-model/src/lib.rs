@@ -78,9 +78,7 @@ pub use money::{BudgetOf, Money, SpendingLimits};
 pub use oauth::{OAuthClient, OAuthGrant, Scope, UnknownScope};
 pub use permission::{Action, Object, Permission, PermissionSet};
 pub use promptset::StoredPromptset;
-pub use registry::{
-    ContributeSource, ImportKind, ImportOrigin, PullAllFromRegistry, Revoked, Trust,
-};
+pub use registry::{ContributeSource, ImportKind, ImportOrigin, PullAllFromRegistry, Revoked, Trust};
 pub use report::{
     AnnotateReport, Annotation, ChangeCause, CheckReports, MOST_REPORT_SENTENCES, POSTURE_MODEL, Posture,
     Report, ReportChange, ReportCounts, ReportSentence, ReportStatus, SentenceState,

@@ -192,7 +192,8 @@ pub async fn withdrawals(
 ) -> Result<Page<WithdrawalView>, Problem> {
     let after: Option<WithdrawalPlace> = page.after()?;
     let mut conn = registry.acquire().await?;
-    let rows = store::list_withdrawals(&mut conn, query.since, after, page.rows()).await.map_err(Error::from)?;
+    let rows =
+        store::list_withdrawals(&mut conn, query.since, after, page.rows()).await.map_err(Error::from)?;
     page.page(rows.into_iter().map(WithdrawalView::from).collect(), |row| {
         let id = row.source_id.or(row.graph_id).unwrap_or_default();
         (row.withdrawn_at, id, row.model_id.clone().unwrap_or_default(), row.version.unwrap_or_default())
@@ -214,7 +215,8 @@ pub(crate) fn signature(headers: &HeaderMap, sha256: &[u8; 32]) -> Result<Option
     let Some(value) = headers.get(SIGNATURE) else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| text.len() <= LONGEST_SIGNATURE);
     let text = text.filter(|text| origin::verified(text, sha256).is_some());
-    let invalid = || Error::invalid("X-Okt-Signature", "is not a valid signature (Ed25519) of what was pushed");
+    let invalid =
+        || Error::invalid("X-Okt-Signature", "is not a valid signature (Ed25519) of what was pushed");
     Ok(Some(text.ok_or_else(invalid)?.to_owned()))
 }
 

@@ -141,7 +141,6 @@ impl Registry {
         self.acquire().await.is_ok()
     }
 
-
     /// Removes what nobody needs any more, now and then. Runs until dropped.
     pub async fn keep_tidy(&self) {
         let mut timer = tokio::time::interval(TIDY);

@@ -16,8 +16,8 @@ use okt_model::{
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::words::word;
 use crate::imports::OriginRow;
+use crate::words::word;
 use crate::{concept_relations, concepts, fact_groups};
 use okt_pg::{Result, planned_anew};
 
@@ -212,19 +212,20 @@ pub async fn list_sources(
             withdrawn_why: row.withdrawn_why,
         };
         Ok(Quoted {
-        origin: origin.read()?,
-        link: FactSource {
-            source: row.id.into(),
-            title: row.title,
-            url: row.url,
-            mark: None,
-            chunk: row.chunk_no,
-            sentences: row.sentences,
-            image: row.image_id.map(Into::into),
-        },
-        quotes: row.quotes,
-        pages: row.pages,
-    })});
+            origin: origin.read()?,
+            link: FactSource {
+                source: row.id.into(),
+                title: row.title,
+                url: row.url,
+                mark: None,
+                chunk: row.chunk_no,
+                sentences: row.sentences,
+                image: row.image_id.map(Into::into),
+            },
+            quotes: row.quotes,
+            pages: row.pages,
+        })
+    });
     quoted.collect()
 }
 

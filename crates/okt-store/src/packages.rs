@@ -258,7 +258,8 @@ async fn file(
         }
         keys.push(key);
     }
-    let made = if new.is_empty() { BTreeMap::new() } else { insert(conn, repository, (import, no), &new).await? };
+    let made =
+        if new.is_empty() { BTreeMap::new() } else { insert(conn, repository, (import, no), &new).await? };
     let ids = known.into_iter().zip(&keys).map(|(known, key)| known.or_else(|| made.get(key).copied()));
     let ids: Option<Vec<ConceptId>> = ids.collect();
     let ids = ids.ok_or(Error::Overloaded("a concept was changed while a package was imported"))?;

@@ -1,8 +1,8 @@
 //! A registry in the test's own process, and one that hands out what a test puts there, for tests of whoever asks one.
 
 use http::Method;
-use okt_interchange::origin::SigningKey;
 use okt_http::Edge;
+use okt_interchange::origin::SigningKey;
 use okt_model::content_hash;
 use okt_registry::{NewKey, Registry};
 use serde_json::{Value, json};
@@ -37,7 +37,8 @@ impl TestRegistry {
             vec![("SVC__REGISTRY__STORAGE__ROOT", &*files), ("SVC__RATE_LIMITS__API_PER_MINUTE", "0")];
         all.extend_from_slice(settings);
         let config = database.config(&all);
-        let registry = Registry::open(&config, SECRET, Box::new(String::new)).await.expect("the registry opens");
+        let registry =
+            Registry::open(&config, SECRET, Box::new(String::new)).await.expect("the registry opens");
         let edge = Edge::new(&config, SECRET);
         let routes = registry.table(&edge).expect("the routes are sound").into_service();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -149,7 +150,14 @@ impl StandIn {
         self.offer_from(url, package, bytes, signed, "s1");
     }
 
-    fn offer_from(&self, url: &str, package: &Value, bytes: Vec<u8>, signed: Option<(&str, &str)>, source: &str) {
+    fn offer_from(
+        &self,
+        url: &str,
+        package: &Value,
+        bytes: Vec<u8>,
+        signed: Option<(&str, &str)>,
+        source: &str,
+    ) {
         let (model, hash) = (&package["model_id"], &package["promptset_hash"]);
         let found = json!({
             "found": true,

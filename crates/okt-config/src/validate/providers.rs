@@ -116,10 +116,7 @@ fn registries(config: &Config, found: &mut Breaches) {
     if !key.is_empty()
         && !key.strip_prefix("oks_").is_some_and(|key| key.len() == 43 && key.bytes().all(plain))
     {
-        found.at(
-            "providers.registry.signing_key",
-            "is not a signing key; `okt admin signing-key` makes one",
-        );
+        found.at("providers.registry.signing_key", "is not a signing key; `okt admin signing-key` makes one");
     }
 
     let list = "providers.registries";

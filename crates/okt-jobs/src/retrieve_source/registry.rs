@@ -82,8 +82,7 @@ impl Asking<'_> {
         let pulled = registry.look_up(&names, |found| admission.choose(found, model.as_deref()).cloned());
         let Some(pulled) = pulled.await? else { return Ok(None) };
         let unwanted = |reason| RegistryError::Unwanted { registry: registry.id().to_owned(), reason };
-        if let Some(reason) =
-            admission.refuses_origin(pulled.key_id.as_deref(), pulled.pushed_by.as_deref())
+        if let Some(reason) = admission.refuses_origin(pulled.key_id.as_deref(), pulled.pushed_by.as_deref())
         {
             return Err(unwanted(reason));
         }

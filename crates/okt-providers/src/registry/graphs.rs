@@ -141,7 +141,8 @@ impl Registry {
             self.good(answer).await?;
             return Err(self.failed("it answered with neither a bundle nor an error"));
         }
-        let signature = answer.headers.get(SIGNATURE).map(|value| value.to_str().unwrap_or_default().to_owned());
+        let signature =
+            answer.headers.get(SIGNATURE).map(|value| value.to_str().unwrap_or_default().to_owned());
         Ok(PulledGraph { registry: self.clone(), answer, signature })
     }
 
@@ -177,8 +178,7 @@ impl Registry {
             request = request.header(SIGNATURE, value);
         }
         let digest = signing::digest_of(graph.file_sha256);
-        let request =
-            self.0.auth.write_digest(request, &url, &digest).map_err(|cause| self.failed(cause))?;
+        let request = self.0.auth.write_digest(request, &url, &digest).map_err(|cause| self.failed(cause))?;
         let sent = self.0.service.send(request.max_bytes(MAX_ANSWER).timeouts(TIMEOUTS)).await;
         let body = self.good(sent.map_err(|error: FetchError| self.failed(error))?).await?;
         serde_json::from_slice(&body).map_err(|error| self.failed(error))

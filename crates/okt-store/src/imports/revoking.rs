@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use okt_model::{
-    Error, ImportKind, IndexSource, InvestigationId, JobId, ReportId, RepositoryId, Revoked,
-    SourceFailure, SourceId, SourceStage, Subject, SubjectKind,
+    Error, ImportKind, IndexSource, InvestigationId, JobId, ReportId, RepositoryId, Revoked, SourceFailure,
+    SourceId, SourceStage, Subject, SubjectKind,
 };
 use sqlx::PgConnection;
 
@@ -237,7 +237,9 @@ async fn forget_concepts(
         )
         .execute(&mut *conn)
         .await?;
-        sqlx::query_file!("src/sql/delete_concept.sql", repository.uuid(), row.no).execute(&mut *conn).await?;
+        sqlx::query_file!("src/sql/delete_concept.sql", repository.uuid(), row.no)
+            .execute(&mut *conn)
+            .await?;
         concept_syntheses::remove_unnamed(conn, repository, &[&row.name_key]).await?;
         model_answers::forget(conn, repository, Subject::new(SubjectKind::Concept, row.id)).await?;
         *left.entry(row.context_no).or_default() -= 1;

@@ -30,7 +30,16 @@ async fn app(registry: &TestRegistry, keys: &[(&str, &str)]) -> TestApp {
 
 async fn rows(app: &TestApp) -> Vec<i64> {
     let mut counts = Vec::new();
-    for table in ["sources", "source_texts", "facts", "fact_sources", "concepts", "fact_concepts", "reports", "investigations"] {
+    for table in [
+        "sources",
+        "source_texts",
+        "facts",
+        "fact_sources",
+        "concepts",
+        "fact_concepts",
+        "reports",
+        "investigations",
+    ] {
         counts.push(app.count(&format!("SELECT count(*) FROM okt_repository.{table}")).await);
     }
     counts
@@ -58,17 +67,28 @@ async fn a_repository_goes_through_a_registry_and_can_be_taken_out_again() {
     let report = json!({"title": "Bees", "body_markdown": "Oxalic acid kills Varroa mites in winter."});
     assert_eq!(one.post("/reports", &report).await.status, 201);
     one.quiet().await;
-    let exported = json!({"name": "Bees of Norway", "description": "What is known of them", "tags": ["bees"]});
+    let exported =
+        json!({"name": "Bees of Norway", "description": "What is known of them", "tags": ["bees"]});
     let ended = job(&one, "/export-graph", &exported).await;
     assert_eq!(ended["state"], "completed", "{ended:#}");
     let graph = ended["output"]["registry"].clone();
-    assert_eq!((&graph["new"], &graph["signed"], &graph["id"]), (&json!(true), &json!(true), &json!("default")));
+    assert_eq!(
+        (&graph["new"], &graph["signed"], &graph["id"]),
+        (&json!(true), &json!(true), &json!("default"))
+    );
     let again = job(&one, "/export-graph", &exported).await;
-    assert_eq!((&again["output"]["registry"]["new"], &again["output"]["registry"]["graph_id"]), (&json!(false), &graph["graph_id"]));
+    assert_eq!(
+        (&again["output"]["registry"]["new"], &again["output"]["registry"]["graph_id"]),
+        (&json!(false), &graph["graph_id"])
+    );
 
     let listed = other.read("/registry/graphs?q=norway&tag=bees").await;
     let found = &listed["data"][0];
-    assert_eq!((&found["graph_id"], &found["sha256"]), (&graph["graph_id"], &ended["output"]["sha256"]), "{listed:#}");
+    assert_eq!(
+        (&found["graph_id"], &found["sha256"]),
+        (&graph["graph_id"], &ended["output"]["sha256"]),
+        "{listed:#}"
+    );
     assert_eq!((&found["description"], &found["signed"]), (&json!("What is known of them"), &json!(true)));
     // One of its sources is here already, and says one thing less.
     let here = other.add_text("mites.txt", OTHER).await;
@@ -87,26 +107,41 @@ async fn a_repository_goes_through_a_registry_and_can_be_taken_out_again() {
     assert_eq!(would["state"], "completed", "{would:#}");
     assert_eq!(rows(&other).await, before, "a dry run changes nothing");
     let taken = job(&other, "/import-graph", &import).await;
-    assert_eq!((&taken["output"]["rows"], &taken["output"]["sha256"]), (&would["output"]["rows"], &ended["output"]["sha256"]));
+    assert_eq!(
+        (&taken["output"]["rows"], &taken["output"]["sha256"]),
+        (&would["output"]["rows"], &ended["output"]["sha256"])
+    );
     assert_eq!(taken["output"]["registry"]["key_id"], key_id);
     assert_eq!(taken["output"]["rows"]["sources"], json!({"added": 1, "linked": 1}), "{taken:#}");
     other.quiet().await;
     let facts = other.facts(&here).await;
-    let added = facts.iter().find(|fact| fact["text"].as_str().unwrap().contains("1884")).expect("the bundle says it");
+    let added = facts
+        .iter()
+        .find(|fact| fact["text"].as_str().unwrap().contains("1884"))
+        .expect("the bundle says it");
     let seen = other.read(&format!("/facts/{}", added["id"].as_str().unwrap())).await;
     let origin = &seen["sources"][0]["origin"];
-    assert_eq!((&origin["kind"], &origin["key_id"], &origin["registry"]), (&json!("bundle"), &json!(key_id), &json!("default")), "{seen:#}");
+    assert_eq!(
+        (&origin["kind"], &origin["key_id"], &origin["registry"]),
+        (&json!("bundle"), &json!(key_id), &json!("default")),
+        "{seen:#}"
+    );
 
     // Everything goes that came with it, also what sources say that were here before.
     let mut revoked = Vec::new();
     let app = &other.service.api.app;
-    app.revoke_origin(&Origin::service("test"), &key_id, false, |found| revoked.push(found.revoked)).await.unwrap();
+    app.revoke_origin(&Origin::service("test"), &key_id, false, |found| revoked.push(found.revoked))
+        .await
+        .unwrap();
     let Revoked { imports, sources, emptied, reports, investigations, .. } = revoked[0];
     assert_eq!((imports, sources, emptied, reports, investigations), (1, 1, 0, 1, 1), "{revoked:?}");
     other.quiet().await;
     assert_eq!(rows(&other).await, before);
     let refused = job(&other, "/import-graph", &import).await;
-    assert!(refused["state"] == "discarded" && refused.to_string().contains("its origin was revoked"), "{refused:#}");
+    assert!(
+        refused["state"] == "discarded" && refused.to_string().contains("its origin was revoked"),
+        "{refused:#}"
+    );
     assert_eq!(rows(&other).await, before);
 }
 
@@ -125,7 +160,10 @@ async fn a_bundle_of_nobody_who_is_trusted_is_not_taken() {
     let changed = other.put("/settings/registry", &json!({"trust": "signed"})).await;
     assert!(changed.status.is_success(), "{changed:?}");
     let refused = job(&other, "/import-graph", &import).await;
-    assert!(refused["state"] == "discarded" && refused.to_string().contains("it is not signed"), "{refused:#}");
+    assert!(
+        refused["state"] == "discarded" && refused.to_string().contains("it is not signed"),
+        "{refused:#}"
+    );
     assert_eq!(other.count("SELECT count(*) FROM okt_repository.facts").await, 0);
     for (path, body) in [
         ("/import-graph", json!({"registry_graph_id": "x", "registry_id": "nobody"})),
@@ -134,7 +172,9 @@ async fn a_bundle_of_nobody_who_is_trusted_is_not_taken() {
         let refused = other.post(path, &body).await;
         assert_eq!((refused.status.as_u16(), &*refused.problem()), (422, "invalid"), "{path}");
     }
-    let missing = job(&other, "/import-graph", &json!({"registry_graph_id": "0197a3c0-0000-7000-8000-00000000dead"})).await;
+    let missing =
+        job(&other, "/import-graph", &json!({"registry_graph_id": "0197a3c0-0000-7000-8000-00000000dead"}))
+            .await;
     assert!(missing["state"] == "discarded" && missing.to_string().contains("answered 404"), "{missing:#}");
 }
 
@@ -146,13 +186,22 @@ async fn people_see_what_the_registry_has_and_whether_it_would_be_taken() {
     registry.offer(&page, &package);
     let search = format!("/registry/search?url={page}");
     let seen = app.read(&search).await;
-    assert_eq!((&seen["registry"], &seen["found"], &seen["source"]["title"]), (&json!("default"), &json!(true), &json!("On gulls")));
+    assert_eq!(
+        (&seen["registry"], &seen["found"], &seen["source"]["title"]),
+        (&json!("default"), &json!(true), &json!("On gulls"))
+    );
     let one = &seen["decompositions"][0];
-    assert_eq!((&one["model_id"], &one["admitted"], &one["reason"]), (&json!("far-model"), &json!(true), &Value::Null), "{seen:#}");
+    assert_eq!(
+        (&one["model_id"], &one["admitted"], &one["reason"]),
+        (&json!("far-model"), &json!(true), &Value::Null),
+        "{seen:#}"
+    );
     assert!(app.put("/settings/registry", &json!({"trust": "signed"})).await.status.is_success());
     let seen = app.read(&search).await;
     assert_eq!(seen["decompositions"][0]["reason"], "it is not signed", "{seen:#}");
-    for (query, status) in [("", 422), ("?url=ftp://x", 422), ("?doi=x", 422), ("?url=http://x.org&doi=10.1000/1", 422)] {
+    for (query, status) in
+        [("", 422), ("?url=ftp://x", 422), ("?doi=x", 422), ("?url=http://x.org&doi=10.1000/1", 422)]
+    {
         assert_eq!(app.get(&format!("/registry/search{query}")).await.status.as_u16(), status, "{query}");
     }
     let away = builder("http://127.0.0.1:9/").start().await;

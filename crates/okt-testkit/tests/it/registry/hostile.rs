@@ -9,15 +9,9 @@ use super::{FACTS, add, id, is_imported, start};
 async fn rows(app: &TestApp) -> String {
     let mut conn = app.connect().await;
     let mut all = Vec::new();
-    for table in [
-        "facts",
-        "fact_sources",
-        "concepts",
-        "concept_aliases",
-        "fact_concepts",
-        "contexts",
-        "imports",
-    ] {
+    for table in
+        ["facts", "fact_sources", "concepts", "concept_aliases", "fact_concepts", "contexts", "imports"]
+    {
         let rows = format!(
             "SELECT coalesce(string_agg(t::text, ',' ORDER BY t::text), '') FROM okt_repository.{table} t"
         );
@@ -108,15 +102,20 @@ impl Random {
 fn places(value: &Value, at: &str, all: &mut Vec<String>) {
     all.push(at.to_owned());
     match value {
-        Value::Object(map) => map.iter().for_each(|(name, value)| places(value, &format!("{at}/{name}"), all)),
-        Value::Array(rows) => rows.iter().enumerate().for_each(|(n, value)| places(value, &format!("{at}/{n}"), all)),
+        Value::Object(map) => {
+            map.iter().for_each(|(name, value)| places(value, &format!("{at}/{name}"), all))
+        }
+        Value::Array(rows) => {
+            rows.iter().enumerate().for_each(|(n, value)| places(value, &format!("{at}/{n}"), all))
+        }
         _ => {}
     }
 }
 
 /// A package of its own facts with a few things wrong in it, or none; as bytes, because some are no JSON.
 fn mutated(at: usize, victims: &[String], random: &mut Random) -> (Value, Vec<u8>) {
-    let texts: Vec<String> = (0..3).map(|n| format!("Gull number {at} flew {n} times around the island.")).collect();
+    let texts: Vec<String> =
+        (0..3).map(|n| format!("Gull number {at} flew {n} times around the island.")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let mut document = package(&texts);
     document["summaries"] = json!([]);

@@ -25,7 +25,13 @@ fn sources() -> usize {
 /// A page with facts of its own, and one that all of them share.
 fn page(at: usize) -> Page {
     let paragraphs: String = (0..4)
-        .map(|n| format!("<p>The lighthouse of island number {at} was repaired by {} workers in the year {}.</p>", n + 3, 1850 + at % 100 + n))
+        .map(|n| {
+            format!(
+                "<p>The lighthouse of island number {at} was repaired by {} workers in the year {}.</p>",
+                n + 3,
+                1850 + at % 100 + n
+            )
+        })
         .collect();
     Page::html(format!(
         "<html lang=en><title>Island {at}</title><article><h1>Island {at}</h1>{paragraphs}<p>Every lighthouse on the coast of \
@@ -65,7 +71,8 @@ impl Service {
     async fn run(&self, arguments: &[&str]) -> String {
         let mut command = Command::new(program());
         command.arg("registry").args(arguments).env_clear().current_dir(self.folder.path());
-        let done = command.envs(self.settings.iter().map(|(name, value)| (*name, value))).output().await.unwrap();
+        let done =
+            command.envs(self.settings.iter().map(|(name, value)| (*name, value))).output().await.unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8(done.stdout).unwrap().trim().to_owned()
     }
@@ -113,10 +120,13 @@ async fn add(app: &TestApp, process: &Process, urls: &[String]) -> Vec<String> {
 async fn what_one_instance_paid_for_another_gets_for_nothing() {
     let registry = Service::start().await;
     registry.process.await_ready().await;
-    let (writer, reader) =
-        (registry.run(&["keys", "create", "One", "--write"]).await, registry.run(&["keys", "create", "Other"]).await);
+    let (writer, reader) = (
+        registry.run(&["keys", "create", "One", "--write"]).await,
+        registry.run(&["keys", "create", "Other"]).await,
+    );
     let url = registry.process.url.clone();
-    let auth = [("REGISTRY_AUTH_MODE", "hmac"), ("REGISTRY_API_KEY", &*writer), ("REGISTRY_READ_API_KEY", &*reader)];
+    let auth =
+        [("REGISTRY_AUTH_MODE", "hmac"), ("REGISTRY_API_KEY", &*writer), ("REGISTRY_READ_API_KEY", &*reader)];
     let one = builder(&url).vectors().settings(&auth).start().await;
     // Whoever only reads has no other key.
     let only = [("REGISTRY_AUTH_MODE", "hmac"), ("REGISTRY_READ_API_KEY", &*reader)];
@@ -131,7 +141,8 @@ async fn what_one_instance_paid_for_another_gets_for_nothing() {
     add(&one, &first, &urls).await;
     let mut packages = registry.database.connect().await;
     eventually(Duration::from_mins(10), "all sources are contributed", async || {
-        let count = okt_testkit::app::count(&mut packages, "SELECT count(*) FROM okt_registry.decompositions").await;
+        let count =
+            okt_testkit::app::count(&mut packages, "SELECT count(*) FROM okt_registry.decompositions").await;
         if usize::try_from(count) == Ok(urls.len()) { Ok(()) } else { Err(count) }
     })
     .await;
@@ -150,7 +161,11 @@ async fn what_one_instance_paid_for_another_gets_for_nothing() {
     let without = "SELECT count(*) FROM okt_repository.facts WHERE embedded_in IS NULL AND status = 'stable'";
     assert_eq!(other.count(without).await, 0, "vectors came along");
     let usage = read(&other, &second, "/ai/usage").await;
-    assert_eq!((&usage["saved"]["sources"], &usage["total"]["calls"]), (&json!(urls.len()), &json!(0)), "{usage:#}");
+    assert_eq!(
+        (&usage["saved"]["sources"], &usage["total"]["calls"]),
+        (&json!(urls.len()), &json!(0)),
+        "{usage:#}"
+    );
     assert!(usage["saved"]["usd"].as_f64().unwrap() > 0.0, "{usage:#}");
     let seen = read(&other, &second, &format!("/sources/{}", ids[0])).await;
     assert_eq!((&seen["origin"]["kind"], &seen["extraction"]["model"]), (&json!("package"), &json!(MODEL)));
@@ -189,7 +204,8 @@ async fn a_registry_that_is_stopped_and_killed_loses_nothing() {
                 let mut pushed = Vec::new();
                 for at in 0..200 {
                     let source = json!({"url": format!("https://example.org/{round}/{at}")});
-                    let request = client().post(format!("{url}/api/v1/sources")).bearer_auth(&key).json(&source);
+                    let request =
+                        client().post(format!("{url}/api/v1/sources")).bearer_auth(&key).json(&source);
                     match Answer::try_of(request).await {
                         Ok(answer) if answer.status == 201 => pushed.push(answer.json()["source_id"].clone()),
                         _ => break,

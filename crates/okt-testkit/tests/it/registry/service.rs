@@ -207,7 +207,11 @@ async fn keys_have_quotas_and_packages_can_be_withdrawn() {
 
 /// A bundle of nothing but its name, and the hash of its graph.
 fn bundle(name: &str) -> (Vec<u8>, String) {
-    let metadata = Metadata { name: name.to_owned(), exported_at: "2026-01-02T03:04:05Z".to_owned(), ..Metadata::default() };
+    let metadata = Metadata {
+        name: name.to_owned(),
+        exported_at: "2026-01-02T03:04:05Z".to_owned(),
+        ..Metadata::default()
+    };
     let spool = Spool::new(std::io::Cursor::new(Vec::new()), &metadata);
     let mut spooled = spool.finish().unwrap();
     let sha256 = spooled.sha256.clone();
@@ -221,7 +225,14 @@ fn bundle(name: &str) -> (Vec<u8>, String) {
     (writer.finish().unwrap(), sha256)
 }
 
-async fn push_bundle(registry: &TestRegistry, key: &str, name: &str, hash: &str, body: &[u8], more: &[(&str, &str)]) -> Answer {
+async fn push_bundle(
+    registry: &TestRegistry,
+    key: &str,
+    name: &str,
+    hash: &str,
+    body: &[u8],
+    more: &[(&str, &str)],
+) -> Answer {
     let request = registry.request(Method::POST, "/api/v1/graphs").bearer_auth(key);
     let mut request = request.header("content-type", "application/gzip").header("x-graph-name", name);
     for (name, value) in more {
@@ -238,7 +249,8 @@ async fn bundles_are_verified_while_they_arrive_and_kept_as_they_are() {
     let signing = SigningKey::read(&origin::written(&[7; 32])).unwrap();
     let digest: okt_model::ContentHash = hash.parse().unwrap();
     let signature = signing.sign(&digest.0);
-    let tags = [("x-graph-tags", "bees,m%C3%B6wen"), ("x-graph-fact-count", "0"), ("x-okt-signature", &*signature)];
+    let tags =
+        [("x-graph-tags", "bees,m%C3%B6wen"), ("x-graph-fact-count", "0"), ("x-okt-signature", &*signature)];
     let push = async |key: &str, name: &str, hash: &str, body: &[u8]| {
         push_bundle(&registry, key, name, hash, body, &tags).await
     };
@@ -294,7 +306,8 @@ async fn bundles_are_verified_while_they_arrive_and_kept_as_they_are() {
         assert_eq!(answer.status(), 206, "{range}");
         assert_eq!(answer.bytes().await.unwrap(), part, "{range}");
     }
-    let beyond = registry.request(Method::GET, &bundle).bearer_auth(&other).header("range", format!("bytes={end}-"));
+    let beyond =
+        registry.request(Method::GET, &bundle).bearer_auth(&other).header("range", format!("bytes={end}-"));
     assert_eq!(Answer::of(beyond).await.status, 416);
     let delete = async |key: &str| {
         Answer::of(registry.request(Method::DELETE, &format!("/api/v1/graphs/{id}")).bearer_auth(key))
@@ -324,7 +337,10 @@ async fn a_bundle_that_was_withdrawn_is_gone_for_good() {
     assert_eq!((again.status.as_u16(), &*again.problem()), (409, "conflict"));
     let told = registry.get(&key, "/api/v1/withdrawals").await.json();
     let one = &told["data"][0];
-    assert_eq!((&one["graph_id"], &one["sha256"], &one["model_id"]), (&json!(id), &json!(hash), &Value::Null));
+    assert_eq!(
+        (&one["graph_id"], &one["sha256"], &one["model_id"]),
+        (&json!(id), &json!(hash), &Value::Null)
+    );
 }
 
 /// Whatever strangers call their sources.
@@ -355,7 +371,8 @@ async fn pages_show_what_there_is_without_a_script() {
 
 #[tokio::test]
 async fn it_says_what_it_is_and_how_it_is() {
-    for (access, read, write) in [("open", false, false), ("read_open", false, true), ("closed", true, true)] {
+    for (access, read, write) in [("open", false, false), ("read_open", false, true), ("closed", true, true)]
+    {
         let registry = TestRegistry::start(&[("SVC__REGISTRY__ACCESS", access)]).await;
         let get = async |path: &str| Answer::of(registry.request(Method::GET, path)).await;
         assert_eq!(get("/healthz").await.json(), json!({"status": "alive"}));

@@ -58,8 +58,12 @@ async fn a_repository_says_whose_packages_it_takes() {
     assert!(!takes(&app).await, "a good key is named, and another one signed");
     // Settings of the registry that say nothing of trust leave it as it is.
     let changed = app.put("/settings/registry", &json!({"push_level": "facts"})).await.json();
-    assert_eq!((&changed["registry"]["trust"], &changed["registry"]["push_level"]), (&json!("listed"), &json!("facts")));
-    for wrong in [json!({"trust": "nobody"}), json!({"trusted_keys": ["okp_x"]}), json!({"trusted_keys": []})] {
+    assert_eq!(
+        (&changed["registry"]["trust"], &changed["registry"]["push_level"]),
+        (&json!("listed"), &json!("facts"))
+    );
+    for wrong in [json!({"trust": "nobody"}), json!({"trusted_keys": ["okp_x"]}), json!({"trusted_keys": []})]
+    {
         let refused = app.put("/settings/registry", &wrong).await;
         assert_eq!((refused.status.as_u16(), &*refused.problem()), (422, "invalid"), "{wrong}");
     }
@@ -87,7 +91,8 @@ async fn a_package_that_was_altered_after_it_was_signed_is_not_taken() {
 async fn what_is_contributed_is_signed_with_the_key_of_the_installation() {
     let registry = StandIn::start().await;
     let (url, written) = (registry.url(), origin::written(&[3; 32]));
-    let mut app = builder(&url).settings(&[("SVC__PROVIDERS__REGISTRY__SIGNING_KEY", &*written)]).start().await;
+    let mut app =
+        builder(&url).settings(&[("SVC__PROVIDERS__REGISTRY__SIGNING_KEY", &*written)]).start().await;
     app.web.page("/gulls", Page::article("Gulls"));
     registry.take(okt_testkit::app::MODEL);
     app.work().await;
@@ -134,9 +139,11 @@ async fn where_a_fact_came_from_is_seen_and_what_came_from_a_key_can_be_removed(
     assert_eq!((&origin["kind"], &origin["registry"]), (&json!("package"), &json!("default")), "{origin}");
     assert_eq!((&origin["key_id"], &origin["pushed_by"]), (&json!(key(1).id()), &json!("okg_somebody")));
     let facts = app.facts(&theirs).await;
-    let shared = facts.iter().find(|fact| fact["text"] == FACTS[0]).unwrap()["id"].as_str().unwrap().to_owned();
+    let shared =
+        facts.iter().find(|fact| fact["text"] == FACTS[0]).unwrap()["id"].as_str().unwrap().to_owned();
     let seen = app.read(&format!("/facts/{shared}")).await;
-    let keys: Vec<&Value> = seen["sources"].as_array().unwrap().iter().map(|one| &one["origin"]["key_id"]).collect();
+    let keys: Vec<&Value> =
+        seen["sources"].as_array().unwrap().iter().map(|one| &one["origin"]["key_id"]).collect();
     assert_eq!(keys, [&json!(key(1).id()), &Value::Null], "{seen:#}");
 
     app.quiet().await;
@@ -152,11 +159,22 @@ async fn where_a_fact_came_from_is_seen_and_what_came_from_a_key_can_be_removed(
     assert_eq!(revoke(&app, key(1).id(), false).await, would, "as it was told before");
     app.quiet().await;
     let gone = app.source(&theirs).await;
-    assert_eq!((&gone["status"], &gone["failure"]["code"]), (&json!("failed"), &json!("origin_revoked")), "{gone:#}");
-    assert_eq!((&gone["fact_count"], &gone["origin"], &gone["parsed_text"]), (&json!(0), &Value::Null, &Value::Null));
+    assert_eq!(
+        (&gone["status"], &gone["failure"]["code"]),
+        (&json!("failed"), &json!("origin_revoked")),
+        "{gone:#}"
+    );
+    assert_eq!(
+        (&gone["fact_count"], &gone["origin"], &gone["parsed_text"]),
+        (&json!(0), &Value::Null, &Value::Null)
+    );
     assert_eq!(app.source(&own).await["fact_count"], 1, "what others say stays");
     let left = app.read(&format!("/facts/{shared}")).await;
-    assert_eq!((&left["source_count"], left["sources"].as_array().unwrap().len()), (&json!(1), 1), "{left:#}");
+    assert_eq!(
+        (&left["source_count"], left["sources"].as_array().unwrap().len()),
+        (&json!(1), 1),
+        "{left:#}"
+    );
     assert_eq!((count("facts").await, count("concept_summaries").await), (1, 1));
     assert_eq!(count("concepts WHERE canonical_name = 'Gull'").await, 0, "nothing speaks of it");
     let counted = "counters WHERE (name, value) IN (('facts', 1), ('concepts', 1), ('sources', 2))";
@@ -203,18 +221,29 @@ async fn consumers_learn_of_withdrawals() {
     let hash = seen["extraction"]["registry"]["package_sha256"].clone();
     let withdrawn = json!({"data": [{"source_id": "s1", "model_id": "far-model", "sha256": hash,
                                      "withdrawn_at": "2026-03-04T05:06:07Z", "reason": "it is wrong"}], "next_cursor": null});
-    for path in ["/api/v1/withdrawals?limit=20", "/api/v1/withdrawals?limit=20&since=2026-03-04T04%3A56%3A07%2B00%3A00"] {
+    for path in [
+        "/api/v1/withdrawals?limit=20",
+        "/api/v1/withdrawals?limit=20&since=2026-03-04T04%3A56%3A07%2B00%3A00",
+    ] {
         registry.web.page(path, Page::new("application/json", withdrawn.to_string()));
     }
     for _ in 0..2 {
         jobs::push(app.service.api.app.databases(), &ReadWithdrawals {}, Duration::ZERO).await.unwrap();
         let told = eventually(Duration::from_mins(1), "it is known", async || {
             let seen = app.source(&id(&seen)).await;
-            let open = "SELECT count(*) FROM okt_tasks.jobs WHERE kind = 'read_withdrawals' AND finished_at IS NULL";
-            if seen["origin"]["withdrawn"].is_null() || app.count(open).await > 0 { Err(seen) } else { Ok(seen) }
+            let open =
+                "SELECT count(*) FROM okt_tasks.jobs WHERE kind = 'read_withdrawals' AND finished_at IS NULL";
+            if seen["origin"]["withdrawn"].is_null() || app.count(open).await > 0 {
+                Err(seen)
+            } else {
+                Ok(seen)
+            }
         })
         .await;
-        assert_eq!(told["origin"]["withdrawn"], json!({"at": "2026-03-04T05:06:07Z", "reason": "it is wrong"}));
+        assert_eq!(
+            told["origin"]["withdrawn"],
+            json!({"at": "2026-03-04T05:06:07Z", "reason": "it is wrong"})
+        );
         assert_eq!(told["fact_count"], 3);
     }
     assert!(registry.web.asked().iter().any(|path| path.contains("since=")), "from where it ended");

@@ -350,7 +350,8 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
         let mark = NewMark { kind: MarkKind::Superseded, by: Some(pair[1]), reason: None, person };
         assert!(source_marks::set(&mut tx, repository, pair[0], mark).await.unwrap());
     }
-    let imported = "INSERT INTO okt_repository.imports (repository_id, no, kind, job_id, sha256, key_id, facts)
+    let imported =
+        "INSERT INTO okt_repository.imports (repository_id, no, kind, job_id, sha256, key_id, facts)
          VALUES ($1, 1, 'bundle', gen_random_uuid(), sha256('x'), 'k', 1)";
     sqlx::query(imported).bind(repository.uuid()).execute(&mut *tx).await.unwrap();
     for table in ["sources", "fact_sources"] {
