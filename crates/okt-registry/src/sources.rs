@@ -21,6 +21,7 @@ pub struct SearchQuery {
     /// The address of the source.
     #[param(example = "https://example.org/bees")]
     url: Option<String>,
+    /// The DOI of the source.
     #[param(example = "10.1000/182")]
     doi: Option<String>,
     /// SHA-256 of the content of the source.

@@ -130,7 +130,7 @@ pub async fn import(
             .into_iter()
             .filter_map(move |concept| Some(NewLink { concept, fact: no?, found_by: FoundBy::Model }))
     });
-    let links = link_held(conn, repository, links.collect()).await?;
+    let links = link_held(conn, repository, links.collect(), no).await?;
     name(conn, repository, import, &concepts).await?;
     let summaries = summarize(conn, repository, (import, no), &concepts, &facts).await?;
     let all = i64::try_from(import.facts.len()).map_err(Error::internal)?;

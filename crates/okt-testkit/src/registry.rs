@@ -1,5 +1,7 @@
 //! A registry in the test's own process, and one that hands out what a test puts there, for tests of whoever asks one.
 
+use std::sync::Arc;
+
 use http::Method;
 use okt_http::Edge;
 use okt_interchange::origin::SigningKey;
@@ -21,7 +23,7 @@ use crate::web::{Page, Web};
 pub struct TestRegistry {
     pub url: String,
     pub registry: Registry,
-    pub database: TestDatabase,
+    pub database: Arc<TestDatabase>,
     folder: std::path::PathBuf,
     client: reqwest::Client,
     stop: CancellationToken,
@@ -29,7 +31,11 @@ pub struct TestRegistry {
 
 impl TestRegistry {
     pub async fn start(settings: &[(&str, &str)]) -> Self {
-        let database = TestDatabase::empty().await;
+        Self::start_on(Arc::new(TestDatabase::empty().await), settings).await
+    }
+
+    /// With what another one has left.
+    pub async fn start_on(database: Arc<TestDatabase>, settings: &[(&str, &str)]) -> Self {
         let [.., (_, files), _] = database.settings();
         let folder = std::path::Path::new(files).join("registry");
         let files = folder.display().to_string();

@@ -99,6 +99,7 @@ pub struct RegistryQuery {
     /// The address of the source; give this or `doi`.
     #[param(example = "https://example.org/bees")]
     url: Option<String>,
+    /// The DOI of the source; give this or `url`.
     #[param(example = "10.1000/182")]
     doi: Option<String>,
 }
@@ -260,6 +261,7 @@ pub struct RegistryGraphView {
     pub graph_id: String,
     #[schema(example = "Bees of Europe")]
     pub name: String,
+    #[schema(example = "What is known of them.")]
     pub description: String,
     #[schema(example = json!(["bees"]))]
     pub tags: Vec<String>,

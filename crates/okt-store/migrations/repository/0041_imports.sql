@@ -43,6 +43,7 @@ CREATE POLICY repository ON okt_repository.imports
 ALTER TABLE okt_repository.sources ADD COLUMN import_no bigint;
 ALTER TABLE okt_repository.fact_sources ADD COLUMN import_no bigint;
 ALTER TABLE okt_repository.concepts ADD COLUMN import_no bigint;
+ALTER TABLE okt_repository.fact_concepts ADD COLUMN import_no bigint;
 ALTER TABLE okt_repository.concept_summaries ADD COLUMN import_no bigint;
 ALTER TABLE okt_repository.concept_syntheses ADD COLUMN import_no bigint;
 ALTER TABLE okt_repository.investigations ADD COLUMN import_no bigint;

@@ -903,8 +903,8 @@ const INSERT_ALIASES: &str = "
 
 const INSERT_FACT_CONCEPTS: &str = "
     WITH linked AS (
-        INSERT INTO okt_repository.fact_concepts (repository_id, concept_no, fact_no, found_by)
-        SELECT $1, m.no, f.no, max(t.found_by)
+        INSERT INTO okt_repository.fact_concepts (repository_id, concept_no, fact_no, found_by, import_no)
+        SELECT $1, m.no, f.no, max(t.found_by), (SELECT no FROM n_import)
           FROM t_fact_concepts t
           JOIN m_concepts m ON m.idx = t.concept_idx
           JOIN m_facts f ON f.idx = t.fact_idx

@@ -15,7 +15,7 @@ use super::sources;
 use crate::outbox::{self, When};
 use crate::words::word;
 use crate::{
-    concept_syntheses, concepts, counters, facts, investigations, model_answers, report_annotations, reports,
+    concept_relations, concept_syntheses, concepts, counters, facts, investigations, model_answers, report_annotations, reports,
     sources as stored_sources, summary_states,
 };
 use okt_pg::Result;
@@ -81,6 +81,7 @@ pub async fn revoke(
         return Ok((revoked, false));
     }
     revoked.facts += links(conn, repository, import).await?;
+    unlink(conn, repository, import).await?;
     revoked.summaries = summaries(conn, repository, import).await?;
     revoked.definitions = definitions(conn, repository, import).await?;
     revoked.reports = forget_reports(conn, repository, import).await?;
@@ -150,6 +151,19 @@ async fn links(conn: &mut PgConnection, repository: RepositoryId, import: Revoca
         outbox::push(conn, repository, JobId::mint(), &IndexSource::of(source), When::default()).await?;
     }
     Ok(gone)
+}
+
+/// What it said that facts speak of which stay.
+async fn unlink(conn: &mut PgConnection, repository: RepositoryId, import: Revocable) -> Result<()> {
+    let gone = sqlx::query_scalar!(
+        "WITH gone AS (
+             DELETE FROM okt_repository.fact_concepts WHERE repository_id = $1 AND import_no = $2 RETURNING fact_no)
+         SELECT DISTINCT fact_no FROM gone",
+        repository.uuid(),
+        import.no,
+    );
+    let gone = gone.fetch_all(&mut *conn).await?;
+    concept_relations::mark(conn, repository, &gone).await
 }
 
 async fn summaries(conn: &mut PgConnection, repository: RepositoryId, import: Revocable) -> Result<i64> {

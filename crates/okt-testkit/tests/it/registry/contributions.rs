@@ -18,10 +18,10 @@ async fn pushed(registry: &StandIn, count: usize) -> Vec<(Value, Value)> {
     .await
 }
 
-/// Facts with their quotes and the names of their concepts.
+/// Facts with their quotes, each once, and the names of their concepts.
 async fn said(app: &TestApp) -> BTreeSet<String> {
     let rows = "SELECT f.text || ' | ' ||
-            (SELECT string_agg(regexp_replace(substring(t.text FROM t.sentences[2 * i + 1] + 1 FOR t.sentences[2 * i + 2] - t.sentences[2 * i + 1]), '\\s+', ' ', 'g'), ' / ' ORDER BY i)
+            (SELECT string_agg(DISTINCT regexp_replace(substring(t.text FROM t.sentences[2 * i + 1] + 1 FOR t.sentences[2 * i + 2] - t.sentences[2 * i + 1]), '\\s+', ' ', 'g'), ' / ')
                FROM unnest(l.sentences) AS i) || ' | ' ||
             coalesce((SELECT string_agg(c.canonical_name || ' in ' || x.label, ', ' ORDER BY c.canonical_name)
                         FROM okt_repository.fact_concepts n JOIN okt_repository.concepts c ON c.no = n.concept_no
@@ -46,7 +46,7 @@ async fn what_one_contributes_another_imports() {
     let seen = add(&one).await;
     assert!(!is_imported(&seen));
     let (source, package) = pushed(&registry, 1).await.remove(0);
-    assert_eq!((&source["url"], &source["title"]), (&json!(one.web.url("/gulls")), &seen["title"]));
+    assert_eq!((&source["url"], &source["title"]), (&json!(one.web.url("/gulls")), &seen["parsed_title"]));
     assert_eq!((&package["model_id"], &package["schema_version"]), (&json!(MODEL), &json!(1)));
     assert_eq!(package["promptset_hash"], seen["extraction"]["promptset_hash"]);
     let facts = package["facts"].as_array().unwrap().len();

@@ -129,9 +129,10 @@ async fn with_validation_a_push_needs_a_promptset_hash_and_earlier_ones_can_stil
     let listed = registry.get(&key, &format!("/api/v1/sources/{source}/decompositions")).await.json();
     assert_eq!(listed["data"][0]["promptset_hash"], Value::Null, "stored as null");
 
-    let strict = TestRegistry::start(&[("SVC__REGISTRY__PROMPTSET__ENABLE_VALIDATION", "true")]).await;
-    let key = strict.key(true, None).await;
-    let source = strict.source(&key, URL).await;
+    let validates = [("SVC__REGISTRY__PROMPTSET__ENABLE_VALIDATION", "true")];
+    let strict = TestRegistry::start_on(registry.database.clone(), &validates).await;
+    let pulled = strict.get(&key, &path(&source)).await;
+    assert_eq!((pulled.status.as_u16(), pulled.json()), (200, body.clone()), "only pushes are validated");
     for empty in [json!(""), Value::Null] {
         body["promptset_hash"] = empty;
         let refused = strict.post(&key, &path(&source), &body).await;

@@ -35,7 +35,7 @@ pub fn rows(id: Uuid) -> String {
 pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
     let mut tx = fixture.service.api.app.databases().begin(database, id.into()).await.unwrap();
     // Beside the three that are planted below.
-    counters::add(&mut tx, id.into(), "facts", 5_997).await.unwrap();
+    counters::add(&mut tx, id.into(), "facts", 5_996).await.unwrap();
     let job = JobId::mint();
     let (source, _) = isolation_sources::plant(&mut tx, id.into(), job, &job.to_string()).await;
     let (other, _) = isolation_sources::plant(&mut tx, id.into(), job, &format!("{job} imported")).await;

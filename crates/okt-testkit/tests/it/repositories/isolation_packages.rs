@@ -78,8 +78,8 @@ pub(crate) async fn plant_row(conn: &mut Connection, repository: RepositoryId, s
 pub(crate) const CALLS: &[(&str, Call)] = &[
     ("packages::import", |conn, repository, theirs| {
         Box::pin(async move {
-            let ready = "UPDATE okt_repository.sources SET status = 'fetching', fact_count = 0 WHERE id = $1";
-            sqlx::query(ready).bind(theirs.source.uuid()).execute(&mut *conn).await?;
+            let ready = "UPDATE okt_repository.sources SET status = 'fetching', fact_count = 0 WHERE id = $1 AND repository_id = $2";
+            sqlx::query(ready).bind(theirs.source.uuid()).bind(repository.uuid()).execute(&mut *conn).await?;
             // Called as a fact of theirs.
             let import = import(theirs.source, theirs.job, "Nobody says so.", theirs.fact.uuid());
             Ok(packages::import(conn, repository, &import).await?.is_some())
@@ -96,8 +96,8 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("packages::list_shareable", |conn, repository, theirs| {
         Box::pin(async move {
-            let done = "UPDATE okt_repository.sources SET status = 'processed', fact_count = 1 WHERE id = $1";
-            sqlx::query(done).bind(theirs.source.uuid()).execute(&mut *conn).await?;
+            let done = "UPDATE okt_repository.sources SET status = 'processed', fact_count = 1 WHERE id = $1 AND repository_id = $2";
+            sqlx::query(done).bind(theirs.source.uuid()).bind(repository.uuid()).execute(&mut *conn).await?;
             let found = packages::list_shareable(conn, repository, None, 100).await?;
             Ok(found.contains(&theirs.source))
         })
@@ -105,8 +105,8 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("packages::list_missing", |conn, repository, theirs| {
         Box::pin(async move {
             let failed = "UPDATE okt_repository.sources
-                             SET status = 'failed', fact_count = 0, body_sha256 = NULL, body_size = NULL WHERE id = $1";
-            sqlx::query(failed).bind(theirs.source.uuid()).execute(&mut *conn).await?;
+                             SET status = 'failed', fact_count = 0, body_sha256 = NULL, body_size = NULL WHERE id = $1 AND repository_id = $2";
+            sqlx::query(failed).bind(theirs.source.uuid()).bind(repository.uuid()).execute(&mut *conn).await?;
             let found = packages::list_missing(conn, repository, None, 100).await?;
             Ok(found.contains(&theirs.source))
         })

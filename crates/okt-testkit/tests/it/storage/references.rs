@@ -29,7 +29,7 @@ use uuid::Uuid;
 use crate::repositories::{isolation_judgements, isolation_reports};
 
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 59] = [
+const REFERENCES: [(&str, &str, &str, &str); 60] = [
     ("concept_aliases", "concept_no", "concepts", "no"),
     ("concept_merges", "concept_no", "concepts", "no"),
     ("concept_merges", "into_no", "concepts", "no"),
@@ -50,6 +50,7 @@ const REFERENCES: [(&str, &str, &str, &str); 59] = [
     ("curation_keys", "curation_no", "curation", "no"),
     ("fact_concepts", "concept_no", "concepts", "no"),
     ("fact_concepts", "fact_no", "facts", "no"),
+    ("fact_concepts", "import_no", "imports", "no"),
     ("fact_contradictions", "fact_no", "facts", "no"),
     ("fact_contradictions", "other_no", "facts", "no"),
     ("fact_judgements", "fact_no", "facts", "no"),
@@ -354,16 +355,21 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
         "INSERT INTO okt_repository.imports (repository_id, no, kind, job_id, sha256, key_id, facts)
          VALUES ($1, 1, 'bundle', gen_random_uuid(), sha256('x'), 'k', 1)";
     sqlx::query(imported).bind(repository.uuid()).execute(&mut *tx).await.unwrap();
-    for table in ["sources", "fact_sources"] {
-        let marked = format!("UPDATE okt_repository.{table} SET import_no = 1 WHERE repository_id = $1");
-        sqlx::query(AssertSqlSafe(marked)).bind(repository.uuid()).execute(&mut *tx).await.unwrap();
-    }
+    let defined = "INSERT INTO okt_repository.concept_syntheses
+               (repository_id, name_key, version, canonical_name, content, model, promptset_hash, question, inputs, dropped,
+                summaries, concepts, facts, images, image_sources)
+         VALUES ($1, 'x', 1, 'X', 'x', 'm', sha256('x'), sha256('x'), sha256('x'), 0, '{}', '{}', '{}', '{}', '{}')";
+    sqlx::query(defined).bind(repository.uuid()).execute(&mut *tx).await.unwrap();
     tx.commit().await.unwrap();
     curate(databases, repository, &fact("f1").text).await;
     // A context that is about to be merged.
     let merged = "UPDATE okt_repository.contexts c SET merging_into = t.no FROM okt_repository.contexts t
           WHERE c.repository_id = $1 AND c.label = 'old' AND t.repository_id = $1 AND t.label = 'new'";
-    sqlx::query(merged).bind(repository.uuid()).execute(watcher).await.unwrap();
+    sqlx::query(merged).bind(repository.uuid()).execute(&mut *watcher).await.unwrap();
+    for (table, column, ..) in REFERENCES.iter().filter(|(_, column, ..)| *column == "import_no") {
+        let marked = format!("UPDATE okt_repository.{table} SET {column} = 1 WHERE repository_id = $1");
+        sqlx::query(AssertSqlSafe(marked)).bind(repository.uuid()).execute(&mut *watcher).await.unwrap();
+    }
     made.try_into().unwrap()
 }
 
