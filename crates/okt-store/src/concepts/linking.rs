@@ -45,7 +45,14 @@ pub async fn link(conn: &mut PgConnection, repository: RepositoryId, links: &[Ne
     let concepts: Vec<Uuid> = links.iter().map(|link| link.concept.uuid()).collect();
     let facts: Vec<i64> = links.iter().map(|link| link.fact).collect();
     let found_by: Vec<i16> = links.iter().map(|link| link.found_by.number()).collect();
-    let row = sqlx::query_file!("src/sql/link_facts.sql", repository.uuid(), &concepts, &facts, &found_by, None::<i64>);
+    let row = sqlx::query_file!(
+        "src/sql/link_facts.sql",
+        repository.uuid(),
+        &concepts,
+        &facts,
+        &found_by,
+        None::<i64>
+    );
     let row = row.fetch_one(&mut *conn).await?;
     if !row.all_there {
         return Err(Error::NotFound("concept").into());
@@ -72,7 +79,8 @@ pub(crate) async fn link_held(
     let concepts: Vec<Uuid> = links.iter().map(|link| link.concept.uuid()).collect();
     let facts: Vec<i64> = links.iter().map(|link| link.fact).collect();
     let found_by: Vec<i16> = links.iter().map(|link| link.found_by.number()).collect();
-    let row = sqlx::query_file!("src/sql/link_facts.sql", repository.uuid(), &concepts, &facts, &found_by, import);
+    let row =
+        sqlx::query_file!("src/sql/link_facts.sql", repository.uuid(), &concepts, &facts, &found_by, import);
     let row = row.fetch_one(conn).await?;
     if !row.all_there {
         return Err(Error::NotFound("concept").into());

@@ -15,8 +15,8 @@ use super::sources;
 use crate::outbox::{self, When};
 use crate::words::word;
 use crate::{
-    concept_relations, concept_syntheses, concepts, counters, facts, investigations, model_answers, report_annotations, reports,
-    sources as stored_sources, summary_states,
+    concept_relations, concept_syntheses, concepts, counters, facts, investigations, model_answers,
+    report_annotations, reports, sources as stored_sources, summary_states,
 };
 use okt_pg::Result;
 

@@ -139,7 +139,8 @@ async fn vectors_of_the_model_in_use_are_kept_and_others_are_made_anew() {
         let seen = app.settled(&source).await;
         assert!(is_imported(&seen));
         let job = app.ended(seen["job_id"].as_str().unwrap()).await;
-        let kept = if is_ours { json!({"facts": 3, "concepts": 1}) } else { json!({"facts": 0, "concepts": 0}) };
+        let kept =
+            if is_ours { json!({"facts": 3, "concepts": 1}) } else { json!({"facts": 0, "concepts": 0}) };
         assert_eq!(job["output"]["vectors"], kept, "{model}: {job:#}");
         let without = "SELECT (SELECT count(*) FROM okt_repository.facts WHERE embedded_in IS NULL)
                             + (SELECT count(*) FROM okt_repository.concepts WHERE embedded_in IS NULL)

@@ -21,7 +21,8 @@ struct Statements(Arc<AtomicUsize>);
 impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Statements {
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let mut spans = context.event_scope(event).into_iter().flatten();
-        if event.metadata().target() == "sqlx::query" && spans.any(|span| span.name() == "db.packages.import") {
+        if event.metadata().target() == "sqlx::query" && spans.any(|span| span.name() == "db.packages.import")
+        {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }

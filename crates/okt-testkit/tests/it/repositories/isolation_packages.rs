@@ -106,7 +106,11 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         Box::pin(async move {
             let failed = "UPDATE okt_repository.sources
                              SET status = 'failed', fact_count = 0, body_sha256 = NULL, body_size = NULL WHERE id = $1 AND repository_id = $2";
-            sqlx::query(failed).bind(theirs.source.uuid()).bind(repository.uuid()).execute(&mut *conn).await?;
+            sqlx::query(failed)
+                .bind(theirs.source.uuid())
+                .bind(repository.uuid())
+                .execute(&mut *conn)
+                .await?;
             let found = packages::list_missing(conn, repository, None, 100).await?;
             Ok(found.contains(&theirs.source))
         })

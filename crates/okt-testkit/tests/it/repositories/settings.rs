@@ -77,7 +77,8 @@ async fn each_part_is_changed_by_its_own_route_and_nothing_else_is() {
         true
     );
 
-    let chosen = json!({"id": "default", "push_level": "facts", "allowed_models": ["gpt-*"], "trust": "signed"});
+    let chosen =
+        json!({"id": "default", "push_level": "facts", "allowed_models": ["gpt-*"], "trust": "signed"});
     let shown = put(&fixture, id, "registry", &chosen).await;
     for (name, value) in chosen.as_object().unwrap() {
         assert_eq!(&shown["registry"][name], value, "{name}");
