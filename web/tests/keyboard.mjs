@@ -81,7 +81,7 @@ export async function tenTasks(person) {
   await press(tab, "Look at a finished repository");
   await tab.getByRole("button", { name: "Take it in" }).waitFor();
   await press(tab, "Take it in");
-  await tab.getByText("is here").waitFor();
+  await tab.getByText("“Electric ferries” is here.").waitFor();
   await tab.keyboard.press("Escape");
 
   tab.now = "keyboard: find a fact";

@@ -215,7 +215,8 @@ async function sample() {
   await tab.goto(`${base}/r/${slug}`);
   await tab.getByRole("link", { name: "Look at a finished repository" }).click();
   await tab.getByRole("button", { name: "Take it in" }).click();
-  await tab.getByText("is here").waitFor();
+  // The page also says "what is here already stays as it is", before anything was taken in.
+  await tab.getByText("“Electric ferries” is here.").waitFor();
   await look(tab, "sample");
   await tab.goto(`${base}/r/${slug}/contradictions`);
   await tab.getByText("Marholm").first().waitFor();
