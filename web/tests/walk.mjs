@@ -236,7 +236,7 @@ async function guest() {
   await host.getByRole("button", { name: "Invite somebody" }).click();
   await host.getByLabel("E-mail address").fill(GUEST.email);
   await host.getByRole("button", { name: "Make a link" }).click();
-  const link = await host.getByLabel("Link").inputValue();
+  const link = await host.getByLabel("Link", { exact: true }).inputValue();
   await look(host, "invited", COLOURS);
   await host.close();
   const theirs = await newContext(DESKTOP);
