@@ -19,6 +19,7 @@ mod oauth;
 mod oauth_tokens;
 mod parse;
 mod process;
+mod registry;
 mod reports;
 mod repositories;
 mod scale;
