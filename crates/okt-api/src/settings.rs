@@ -62,10 +62,8 @@ pub async fn registry(
     origin: RequestOrigin,
     Json(body): Json<RegistryChange>,
 ) -> Result<Json<SettingsView>, Problem> {
-    let RegistryChange { id, push_level, allowed_models, trust, trusted_keys } = body;
-    let trust = read_if_given("trust", trust.as_deref())?;
-    let change = SettingsChange::Registry { id, push_level, allowed_models, trust, trusted_keys };
-    changed(&api, &repository, origin, change).await
+    let RegistryChange { id, push_level, allowed_models } = body;
+    changed(&api, &repository, origin, SettingsChange::Registry { id, push_level, allowed_models }).await
 }
 
 /// Choose the promptset, and whose decompositions are accepted from a registry.

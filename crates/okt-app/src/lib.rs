@@ -33,12 +33,10 @@ mod promptsets;
 mod proofs;
 mod references;
 mod registration;
-mod registry;
 mod report_exports;
 mod reports;
 mod repositories;
 mod request;
-mod revocations;
 mod roles;
 mod seal;
 mod search;
@@ -60,7 +58,6 @@ use okt_ai::Ai;
 use okt_auth::Auth;
 use okt_config::{Config, Secret};
 use okt_providers::GuardedClient;
-use okt_providers::registry::Registries;
 use okt_providers::search::Search;
 use okt_queue::Changes;
 use okt_store::{Blobs, Databases};
@@ -73,7 +70,7 @@ use crate::search::{QuestionVectors, Rerankings};
 
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
 pub use api_keys::KeyRequest;
-pub use bundles::{GraphExportRequest, GraphOf};
+pub use bundles::GraphExportRequest;
 pub use concepts::{
     ConceptListing, Floored, Floors, ListedConcept, OfFacts, SeenConcept, SeenRelation, SharedPlace,
 };
@@ -92,7 +89,6 @@ pub use job_events::{JobEvent, JobWatch};
 pub use jobs::{JobScope, JobStats, KindStats};
 pub use moves::{LEFT_BEHIND_FOR, Moved};
 pub use okt_parse::{ImageKind, Kind as SourceKind};
-pub use okt_providers::registry::{Decomposition, Graph, GraphPage, RegistrySource};
 pub use okt_queue::{ActiveJobs, Backlog};
 pub use okt_search::{Field as SearchField, Filter as SearchFilter, Years};
 pub use okt_store::concept_relations::RelationPlace;
@@ -104,12 +100,10 @@ pub use okt_store::search_hits::SourceHit;
 pub use promptsets::SeenPromptset;
 pub use references::{ImportOutcome, Imported, is_reference_list};
 pub use registration::{NewAccount, Setup};
-pub use registry::{RegistryChoice, SeenFound};
 pub use report_exports::ReportExport;
 pub use reports::{ReportEdit, ReportHealth, ReportText, SeenReport};
 pub use repositories::{RepositoryRequest, SeenRepository};
 pub use request::Origin;
-pub use revocations::RevokedIn;
 pub use roles::DomainPermissions;
 pub use search::{
     DEGRADED, FacetValue, Facets, Ranks, SearchAfter, SearchHit, SearchPlace, SearchRequest, SearchResults,
@@ -144,8 +138,6 @@ struct Inner {
     auth: Auth,
     /// The way out, and who looks for sources there; `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Search)>,
-    /// `None` where `web` is.
-    registries: Option<Registries>,
     /// Turns to read the document of a client.
     documents: Semaphore,
     /// For answers that are kept to be given again.
@@ -178,7 +170,6 @@ impl App {
                 None
             }
         };
-        let registries = web.as_ref().map(|(client, _)| Registries::new(&config, client));
         let ai = Ai::new(&config, &databases, web.as_ref().map(|(client, _)| client));
         let (documents, changes, watch) = (Semaphore::new(DOCUMENTS), Changes::default(), Watch::default());
         let turns_to_rank = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -193,7 +184,6 @@ impl App {
             rerankings: Rerankings::default(),
             auth,
             web,
-            registries,
             documents,
             answers,
             changes,
@@ -242,10 +232,6 @@ impl App {
 
     fn web(&self) -> Option<&GuardedClient> {
         self.0.web.as_ref().map(|(client, _)| client)
-    }
-
-    fn registries(&self) -> Option<&Registries> {
-        self.0.registries.as_ref()
     }
 
     fn documents(&self) -> &Semaphore {

@@ -4,16 +4,14 @@ use okt_auth::permissions::RepositoryManage;
 use okt_auth::{RepoAccess, RepoScope};
 use okt_config::{ResolutionProvider, SearchProvider};
 use okt_extract::Promptset;
-use okt_interchange::origin::is_key_id;
 use okt_model::{
     ContentHash, Context, Error, JobId, Money, PushLevel, RefineConcepts, RepositorySettings, Result, Stages,
-    SummarizeConcepts, Trust, UnmappedContexts, Waiting,
+    SummarizeConcepts, UnmappedContexts, Waiting,
 };
 use okt_queue::jobs;
 use okt_store::outbox::{self, When};
 use okt_store::{ai_calls, contexts, promptsets, repository_settings, summary_states};
 
-use crate::registry::RegistryChoice;
 use crate::{App, Origin};
 
 const HASHES: usize = 1_000;
@@ -25,10 +23,6 @@ pub struct SeenSettings {
     pub contexts: Vec<Context>,
     pub stages: Stages<bool>,
     pub budget: SeenBudget,
-    /// The registries of the installation.
-    pub registries: Vec<RegistryChoice>,
-    /// With what the installation signs what it contributes.
-    pub signing_key_id: Option<String>,
 }
 
 /// What a repository may spend in a month, and has spent in this one.
@@ -64,8 +58,6 @@ pub enum SettingsChange {
         id: Option<String>,
         push_level: Option<String>,
         allowed_models: Option<Vec<String>>,
-        trust: Option<Trust>,
-        trusted_keys: Option<Vec<String>>,
     },
     /// What is taken from a registry, where that is to change, and what is used here.
     Promptsets {
@@ -170,7 +162,7 @@ impl App {
         match change {
             SettingsChange::Provider { id, enabled } => switch(settings, &id, enabled)?,
             SettingsChange::AutoContribute(enabled) => settings.auto_contribute = enabled,
-            SettingsChange::Registry { id, push_level, allowed_models, trust, trusted_keys } => {
+            SettingsChange::Registry { id, push_level, allowed_models } => {
                 if let Some(id) = &id {
                     self.check_registry(id)?;
                 }
@@ -179,17 +171,6 @@ impl App {
                     level.ok_or_else(|| Error::invalid("push_level", "must be facts or concepts"))?;
                 settings.registry_id = id;
                 settings.allowed_models = allowed_models.map(checked_models).transpose()?;
-                // What is left out stays: nobody trusts everybody by leaving something out.
-                settings.trust = trust.unwrap_or(settings.trust);
-                if let Some(keys) = trusted_keys {
-                    settings.trusted_keys = checked_keys(keys)?;
-                }
-                if settings.trust == Trust::Listed && settings.trusted_keys.is_empty() {
-                    return Err(Error::invalid(
-                        "trusted_keys",
-                        "must name a key where trust is listed; otherwise nothing would be taken",
-                    ));
-                }
             }
             SettingsChange::Promptsets { accepted, used } => {
                 if let Some(hashes) = accepted {
@@ -241,8 +222,7 @@ impl App {
                 .image_extraction
                 .unwrap_or(providers.decomposition.image_extraction.enabled),
         };
-        let (registries, signing_key_id) = (self.registry_choices(), self.signing_key_id());
-        Ok(SeenSettings { settings, contexts, stages, budget, registries, signing_key_id })
+        Ok(SeenSettings { settings, contexts, stages, budget })
     }
 
     /// The operator's limit binds everybody: who may change it changes the setting.
@@ -261,8 +241,13 @@ impl App {
         }
     }
 
+    /// The one of `providers.registry` is called `default` where there is no list.
     fn check_registry(&self, id: &str) -> Result<()> {
-        if self.registry_choices().iter().any(|choice| choice.id == id) {
+        let providers = &self.config().providers;
+        let listed = providers.registries.iter().map(|entry| entry.id.as_str());
+        let single =
+            (providers.registries.is_empty() && providers.registry.url.is_some()).then_some("default");
+        if listed.chain(single).any(|known| known == id) {
             return Ok(());
         }
         Err(Error::invalid("id", "no registry of this installation has this id"))
@@ -297,15 +282,6 @@ fn checked_models(models: Vec<String>) -> Result<Vec<String>> {
     } else {
         Err(Error::invalid("allowed_models", "must be at most 100 names of models"))
     }
-}
-
-fn checked_keys(mut keys: Vec<String>) -> Result<Vec<String>> {
-    if keys.len() > MODELS || !keys.iter().all(|key| is_key_id(key)) {
-        return Err(Error::invalid("trusted_keys", "must be at most 100 ids of signing keys (okp_…)"));
-    }
-    keys.sort();
-    keys.dedup();
-    Ok(keys)
 }
 
 /// In the form in which they are compared.

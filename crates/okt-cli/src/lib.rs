@@ -12,7 +12,6 @@ mod eval;
 mod mcp;
 mod migrate;
 mod parse_worker;
-mod registry;
 mod report;
 mod secret;
 pub mod serve;
@@ -58,8 +57,6 @@ enum Command {
     Dedup(dedup::DedupArgs),
     /// Show or check the configuration.
     Config(config::ConfigArgs),
-    /// Serve a shared registry of packages and bundles, and look after its keys.
-    Registry(registry::RegistryArgs),
     /// Write a repository into a bundle, take one in, or look at one.
     Bundle(bundle::BundleArgs),
     /// Check a text against the facts of a repository.
@@ -124,7 +121,6 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
             let (options, environment) = (load_options(cli.config.clone())?, environment()?);
             config::run(args, || okt_config::load(&options, &environment))
         }
-        Command::Registry(args) => registry::main(load(cli.config.clone())?, args),
         Command::Bundle(args) => Ok(bundle::main(args)),
         Command::Report(args) => Ok(report::main(args)),
         Command::Mcp(args) => mcp::main(args),

@@ -263,12 +263,12 @@ fn parser_probe(parser: Parser) -> Probe {
     })
 }
 
-pub(crate) async fn listen(address: SocketAddr, key: &str) -> anyhow::Result<TcpListener> {
+async fn listen(address: SocketAddr, key: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("{key}: cannot listen on {address}"))
 }
 
 /// Cancelled by the first SIGTERM or interrupt; a second one ends the process as it always would.
-pub(crate) fn stop_signal() -> anyhow::Result<CancellationToken> {
+fn stop_signal() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stopping = stop.clone();
@@ -294,7 +294,7 @@ fn warn_about(config: &Config) {
     }
 }
 
-pub(crate) async fn upkeep(metrics: &metrics_exporter_prometheus::PrometheusHandle) {
+async fn upkeep(metrics: &metrics_exporter_prometheus::PrometheusHandle) {
     let mut timer = tokio::time::interval(Duration::from_secs(5));
     loop {
         timer.tick().await;

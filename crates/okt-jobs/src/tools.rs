@@ -7,7 +7,6 @@ use okt_config::Config;
 use okt_model::{Cost, Error, Result, SourceId};
 use okt_parse::Limits;
 use okt_providers::GuardedClient;
-use okt_providers::registry::Registries;
 use okt_providers::resolution::Resolver;
 use okt_providers::search::Search;
 use okt_queue::{JobContext, JobError};
@@ -32,7 +31,6 @@ struct Inner {
     /// `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Resolver)>,
     search: Option<Search>,
-    registries: Option<Registries>,
     list_turns: ListTurns,
 }
 
@@ -48,7 +46,6 @@ impl Tools {
         let client = GuardedClient::new(&config.providers.resolution.fetch.allow_private).ok();
         let ai = Ai::new(config, databases, client.as_ref());
         let search = client.as_ref().map(|client| Search::new(config, client));
-        let registries = client.as_ref().map(|client| Registries::new(config, client));
         let web = match client {
             Some(client) => Some((client.clone(), Resolver::new(config, client)?)),
             None => None,
@@ -61,7 +58,6 @@ impl Tools {
             vectors,
             web,
             search,
-            registries,
             list_turns: ListTurns::default(),
         })))
     }
@@ -96,10 +92,6 @@ impl Tools {
 
     pub(crate) fn search(&self) -> Option<&Search> {
         self.0.search.as_ref()
-    }
-
-    pub(crate) fn registries(&self) -> Option<&Registries> {
-        self.0.registries.as_ref()
     }
 
     /// What is read out of a file at most.

@@ -23,7 +23,6 @@ mod money;
 mod oauth;
 mod permission;
 mod promptset;
-mod registry;
 mod report;
 mod repository;
 mod role;
@@ -36,7 +35,7 @@ mod usage;
 pub use account::{ApiKey, Email, Session, User};
 pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
 pub use blob::{Blob, BlobHash};
-pub use bundle::{ExportGraph, ImportGraph, RegistryGraph};
+pub use bundle::{ExportGraph, ImportGraph};
 pub use comparison::{
     CheckContradictions, CleanupFacts, Contradiction, ContradictionFoundBy, ContradictionMark,
     ContradictionSide, ContradictionState, DeduplicateFacts, EmbedFacts, EmbeddingSpace, FoundContradiction,
@@ -60,7 +59,7 @@ pub use export::{
 };
 pub use fact::{
     ChunkFailure, Difference, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL, Extraction, Fact,
-    FactConcept, FactFilter, FactGroup, FactKind, FactSource, FactStatus, NewFact, NoFacts, RegistryOrigin,
+    FactConcept, FactFilter, FactGroup, FactKind, FactSource, FactStatus, NewFact, NoFacts,
 };
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
@@ -78,7 +77,6 @@ pub use money::{BudgetOf, Money, SpendingLimits};
 pub use oauth::{OAuthClient, OAuthGrant, Scope, UnknownScope};
 pub use permission::{Action, Object, Permission, PermissionSet};
 pub use promptset::StoredPromptset;
-pub use registry::{ContributeSource, ImportKind, ImportOrigin, PullAllFromRegistry, Revoked, Trust};
 pub use report::{
     AnnotateReport, Annotation, ChangeCause, CheckReports, MOST_REPORT_SENTENCES, POSTURE_MODEL, Posture,
     Report, ReportChange, ReportCounts, ReportSentence, ReportStatus, SentenceState,
@@ -98,4 +96,4 @@ pub use source::{
 };
 pub use subject::{Subject, SubjectKind};
 pub use text::{checked_name, is_hidden, plain};
-pub use usage::{CallOutcome, ModelCall, Operation, Savings, Usage, UsageFilter, UsageGroup};
+pub use usage::{CallOutcome, ModelCall, Operation, Usage, UsageFilter, UsageGroup};

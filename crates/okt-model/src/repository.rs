@@ -109,10 +109,6 @@ pub struct RepositorySettings {
     pub registry_id: Option<String>,
     pub push_level: PushLevel,
     pub allowed_models: Option<Vec<String>>,
-    /// Whose packages are taken from a registry.
-    pub trust: crate::Trust,
-    /// Where only those of some are: their public keys, in the form of key ids.
-    pub trusted_keys: Vec<String>,
     /// Empty accepts all.
     pub accepted_promptset_hashes: Vec<String>,
     /// `None` is the built-in one.

@@ -103,13 +103,3 @@ pub struct UsageFilter {
     pub from: NaiveDate,
     pub to: NaiveDate,
 }
-
-/// What imports from registries have saved: sources, and what their producers say that it was paid for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Savings {
-    pub sources: i64,
-    pub calls: i64,
-    pub tokens_in: i64,
-    pub tokens_out: i64,
-    pub usd: Money,
-}

@@ -9,7 +9,6 @@
 
 pub mod ai;
 mod guarded;
-pub mod registry;
 pub mod resolution;
 mod retry_after;
 pub mod search;

@@ -11,7 +11,6 @@ mod import_rows;
 
 pub use export::{ImageFile, Snapshot, SnapshotCounts};
 pub use import::{
-    BundleOrigin, Intake, Kind, Taken, TakenIn, derived, find_new_concepts, find_new_facts, find_sources,
-    mark_facts,
+    Intake, Kind, Taken, TakenIn, derived, find_new_concepts, find_new_facts, find_sources, mark_facts,
 };
 pub use import_rows::SourceNames;

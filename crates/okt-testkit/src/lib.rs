@@ -21,7 +21,6 @@ pub mod notes;
 pub mod oauth;
 pub mod process;
 pub mod qdrant;
-pub mod registry;
 pub mod s3;
 pub mod served;
 pub mod soak;

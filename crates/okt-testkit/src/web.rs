@@ -77,10 +77,6 @@ pub struct Web {
 struct Shared {
     pages: Mutex<HashMap<String, Page>>,
     asked: Mutex<Vec<String>>,
-    /// Bodies that were sent, with their paths.
-    sent: Mutex<Vec<(String, Vec<u8>)>>,
-    /// What came before the last of them.
-    head: Mutex<String>,
     news: Notify,
 }
 
@@ -111,18 +107,6 @@ impl Web {
     pub fn asked(&self) -> Vec<String> {
         let asked = self.shared.asked.lock().expect("no panic");
         asked.iter().filter(|path| *path != "/robots.txt").cloned().collect()
-    }
-
-    /// Bodies that were sent so far, with their paths.
-    pub fn sent(&self) -> Vec<(String, Vec<u8>)> {
-        self.shared.sent.lock().expect("no panic").clone()
-    }
-
-    /// A header that came with the last body, by its name in small letters.
-    pub fn header(&self, name: &str) -> Option<String> {
-        let head = self.shared.head.lock().expect("no panic").clone();
-        let mut lines = head.lines().filter_map(|line| line.split_once(':'));
-        lines.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
     }
 
     /// Waits until a path has been asked for this often.
@@ -161,17 +145,6 @@ async fn answer(mut stream: TcpStream, shared: Arc<Shared>) {
     }
     let head = String::from_utf8_lossy(&head).into_owned();
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    let length = head
-        .lines()
-        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
-    if let Some(length) = length.filter(|length: &usize| *length < 64 << 20) {
-        let mut body = vec![0; length];
-        if stream.read_exact(&mut body).await.is_err() {
-            return;
-        }
-        shared.sent.lock().expect("no panic").push((path.clone(), body));
-        shared.head.lock().expect("no panic").clone_from(&head);
-    }
     shared.asked.lock().expect("no panic").push(path.clone());
     shared.news.notify_waiters();
     let page = shared.pages.lock().expect("no panic").get(&path).cloned();

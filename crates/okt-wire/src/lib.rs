@@ -23,7 +23,6 @@ pub mod jobs;
 pub mod members;
 pub mod presets;
 pub mod promptsets;
-pub mod registry;
 pub mod reports;
 pub mod repositories;
 pub mod search;

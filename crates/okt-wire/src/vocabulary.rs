@@ -123,7 +123,6 @@ readable!(
     okt_model::Role,
     okt_model::SearchMode,
     okt_model::SearchType,
-    okt_model::Trust,
     okt_model::SourceStatus,
     okt_model::UnmappedContexts,
     okt_model::UsageGroup,
@@ -295,12 +294,6 @@ pub mod schema {
         Tier = all!(okt_model::Tier), "shared";
         /// How much of a repository's knowledge goes to a registry: `facts`, or `concepts` as well.
         PushLevel = all!(okt_model::PushLevel), "concepts";
-        /// Whose packages and bundles a repository takes from a registry.
-        Trust = all!(okt_model::Trust), "anyone";
-        /// In what form something came from elsewhere.
-        ImportKind = all!(okt_model::ImportKind), "package";
-        /// How requests to a registry are authenticated.
-        AuthMode = ["none", "bearer", "hmac"].into_iter(), "bearer";
         /// What becomes of a concept whose context the repository does not have.
         UnmappedContexts = all!(okt_model::UnmappedContexts), "catch_all";
         /// What happens when a budget is used up: jobs wait until there is money again.

@@ -1,26 +1,11 @@
 //! The shared registry as a service of its own (`okt registry`).
 
-use std::net::IpAddr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::providers::Storage;
-use crate::format;
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegistryService {
-    /// Address that the registry listens on.
-    #[schemars(schema_with = "format::ip_address")]
-    pub host: IpAddr,
-    /// Port; 0 lets the system pick one.
-    pub port: u16,
-    /// Which of the named databases holds its rows.
-    #[schemars(length(min = 1))]
-    pub database: String,
-    /// Where packages and bundles are kept.
-    pub storage: Storage,
     /// `open`: no key needed; `read_open`: writing needs a key; `closed`: reading and writing need a key.
     pub access: RegistryAccess,
     /// Which pushes are accepted.

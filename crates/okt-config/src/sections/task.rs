@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::period::Period;
 
 /// Every kind of job that has a queue.
-pub const JOB_KINDS: [&str; 30] = [
+pub const JOB_KINDS: [&str; 29] = [
     "retrieve_source",
     "source_decomposition",
     "embed_facts",
@@ -39,7 +39,6 @@ pub const JOB_KINDS: [&str; 30] = [
     "settle_sources",
     "sweep_concept_relations",
     "sweep_search",
-    "read_withdrawals",
 ];
 
 /// The kinds that wait for a chat model, and so must outlive its retries.

@@ -111,14 +111,6 @@ fn registries(config: &Config, found: &mut Breaches) {
         found.between("providers.registry.api_key", &["providers.registry.auth_mode"], NEEDS_KEY);
     }
 
-    let key = single.signing_key.expose();
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if !key.is_empty()
-        && !key.strip_prefix("oks_").is_some_and(|key| key.len() == 43 && key.bytes().all(plain))
-    {
-        found.at("providers.registry.signing_key", "is not a signing key; `okt admin signing-key` makes one");
-    }
-
     let list = "providers.registries";
     let mut seen = BTreeSet::new();
     for (index, entry) in config.providers.registries.iter().enumerate() {

@@ -19,7 +19,6 @@ mod oauth;
 mod oauth_tokens;
 mod parse;
 mod process;
-mod registry;
 mod reports;
 mod repositories;
 mod scale;

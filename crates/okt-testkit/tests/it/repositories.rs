@@ -14,7 +14,6 @@ mod isolation_exports;
 mod isolation_facts;
 mod isolation_investigations;
 pub(crate) mod isolation_judgements;
-pub(crate) mod isolation_packages;
 mod isolation_passages;
 pub(crate) mod isolation_reports;
 mod isolation_search;

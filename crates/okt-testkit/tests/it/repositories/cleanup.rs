@@ -20,8 +20,8 @@ use uuid::Uuid;
 
 use crate::repositories::two_databases::{REPOSITORIES, TwoDatabases, id_of, path};
 use crate::repositories::{
-    isolation_facts, isolation_investigations, isolation_judgements, isolation_packages, isolation_reports,
-    isolation_search, isolation_sources, isolation_summaries,
+    isolation_facts, isolation_investigations, isolation_judgements, isolation_reports, isolation_search,
+    isolation_sources, isolation_summaries,
 };
 
 /// Rows of a repository in every table of its home.
@@ -35,11 +35,9 @@ pub fn rows(id: Uuid) -> String {
 pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
     let mut tx = fixture.service.api.app.databases().begin(database, id.into()).await.unwrap();
     // Beside the three that are planted below.
-    counters::add(&mut tx, id.into(), "facts", 5_996).await.unwrap();
+    counters::add(&mut tx, id.into(), "facts", 5_997).await.unwrap();
     let job = JobId::mint();
     let (source, _) = isolation_sources::plant(&mut tx, id.into(), job, &job.to_string()).await;
-    let (other, _) = isolation_sources::plant(&mut tx, id.into(), job, &format!("{job} imported")).await;
-    isolation_packages::plant(&mut tx, id.into(), other, job).await;
     let (fact_id, fact, _) = isolation_facts::plant(&mut tx, id.into(), source).await;
     furnish_concepts(&mut tx, id, fact).await;
     isolation_search::plant(&mut tx, id.into(), fact).await;

@@ -23,8 +23,8 @@ use uuid::Uuid;
 use crate::repositories::two_databases::TwoDatabases;
 use crate::repositories::{
     isolation_bundles, isolation_concepts, isolation_curation, isolation_exports, isolation_facts,
-    isolation_investigations, isolation_judgements, isolation_packages, isolation_passages,
-    isolation_reports, isolation_search, isolation_sources, isolation_summaries,
+    isolation_investigations, isolation_judgements, isolation_passages, isolation_reports, isolation_search,
+    isolation_sources, isolation_summaries,
 };
 
 /// What the other tenant has, by the names under which one could ask for it.
@@ -234,7 +234,6 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
         .chain(isolation_exports::CALLS)
         .chain(isolation_bundles::CALLS)
         .chain(isolation_judgements::CALLS)
-        .chain(isolation_packages::CALLS)
         .chain(isolation_reports::CALLS)
 }
 
@@ -260,7 +259,6 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     let step = isolation_curation::plant(&mut tx, one, concepts).await;
     isolation_summaries::plant_for(&mut tx, one, concepts, (fact, fact_no), job).await;
     isolation_judgements::plant_for(&mut tx, one, fact_no).await;
-    isolation_packages::plant_row(&mut tx, one, source_no).await;
     let investigation = isolation_investigations::plant(&mut tx, one, source).await;
     let report = isolation_reports::plant(&mut tx, one, fact_no, source_no).await;
     // Small, so that all of them can be handed on by value.
