@@ -1,0 +1,510 @@
+//! Rows of `okt_repository.answers` and `okt_repository.answer_facts`: questions, how they are answered, and which facts the answers
+//! cite. What an answer says is in [`answer_events`](crate::answer_events).
+//!
+//! Whoever adds to an answer holds its row while it runs ([`hold_running`]); one that has ended is changed by nobody but its owner.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use okt_model::{
+    Answer, AnswerCosts, AnswerFilters, AnswerId, AnswerMode, AnswerStatus, ConversationId, Cost, Error,
+    EvidenceChange, EvidenceChanges, FactId, JobId, Money, RepositoryId, UserId, WhyExtractive,
+};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::model_answers::{signed, unsigned};
+use crate::source_marks;
+use crate::words::word;
+use okt_pg::Result;
+
+/// Answers that an estimate is made from.
+const LATEST: i64 = 50;
+
+/// A question that is going to be answered.
+#[derive(Clone, Debug)]
+pub struct NewAnswer<'a> {
+    pub id: AnswerId,
+    pub asked_by: UserId,
+    pub conversation: Option<i64>,
+    pub job: Option<JobId>,
+    pub question: &'a str,
+    pub searched: &'a str,
+    pub filters: &'a AnswerFilters,
+    pub language: Option<&'a str>,
+    pub mode_asked: AnswerMode,
+    pub mode: AnswerMode,
+    pub why_extractive: Option<WhyExtractive>,
+    pub model: Option<&'a str>,
+    pub check_model: Option<&'a str>,
+    pub ask_version: i16,
+    pub fingerprint: [u8; 32],
+    pub shared: bool,
+    pub max_cost: Money,
+}
+
+/// How an answer ended.
+#[derive(Clone, Debug)]
+pub struct AnswerEnd {
+    pub status: AnswerStatus,
+    pub mode: AnswerMode,
+    pub why_extractive: Option<WhyExtractive>,
+    pub cached: bool,
+    pub cost: Cost,
+    pub calls: u32,
+    pub sentences: u32,
+}
+
+/// Which answers are listed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnswerFilter {
+    /// Only those that everybody may see, or only one's own.
+    pub shared: Option<bool>,
+    /// The number of a conversation.
+    pub conversation: Option<i64>,
+}
+
+/// Returns the number.
+#[tracing::instrument(level = "debug", name = "db.answers.insert", skip_all, fields(answer.id = %new.id))]
+pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, new: &NewAnswer<'_>) -> Result<i64> {
+    let filters = serde_json::to_string(new.filters).map_err(Error::internal)?;
+    let no = sqlx::query_scalar!(
+        "INSERT INTO okt_repository.answers
+                (repository_id, id, asked_by, conversation_no, job_id, question, searched, filters, language, mode_asked, mode,
+                 why_extractive, model, check_model, ask_version, fingerprint, status, shared, max_micro_usd)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::jsonb, $9, $10, $11, $12, $13, $14, $15, $16, 'running', $17, $18)
+         RETURNING no",
+        repository.uuid(),
+        new.id.uuid(),
+        new.asked_by.uuid(),
+        new.conversation,
+        new.job.map(JobId::uuid),
+        new.question,
+        new.searched,
+        filters,
+        new.language,
+        new.mode_asked.as_str(),
+        new.mode.as_str(),
+        new.why_extractive.map(WhyExtractive::as_str),
+        new.model,
+        new.check_model,
+        new.ask_version,
+        &new.fingerprint[..],
+        new.shared,
+        new.max_cost.micros(),
+    );
+    Ok(no.fetch_one(conn).await?)
+}
+
+/// One that a person may see: their own, or one that is shared.
+#[tracing::instrument(level = "debug", name = "db.answers.find", skip_all, fields(answer.id = %id))]
+pub async fn find(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: AnswerId,
+    person: UserId,
+) -> Result<Option<Answer>> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"SELECT a.id, a.no, a.asked_by, c.id AS "conversation?", a.job_id, a.question, a.searched, a.filters::text AS "filters!",
+                  a.language, a.mode_asked, a.mode, a.why_extractive, a.model, a.check_model, a.ask_version, a.status, a.shared,
+                  a.cached, a.max_micro_usd, a.micro_usd, a.tokens_in, a.tokens_out, a.calls, a.sentence_count,
+                  a.evidence_changed_at, a.created_at, a.finished_at
+             FROM okt_repository.answers a
+             LEFT JOIN okt_repository.conversations c ON c.repository_id = $1 AND c.no = a.conversation_no
+            WHERE a.repository_id = $1 AND a.id = $2 AND (a.asked_by = $3 OR a.shared)"#,
+        repository.uuid(),
+        id.uuid(),
+        person.uuid(),
+    );
+    row.fetch_optional(conn).await?.map(Answer::try_from).transpose()
+}
+
+/// One that runs, whoever asked; nobody else adds to it or ends it until the end of the transaction.
+#[tracing::instrument(level = "debug", name = "db.answers.hold_running", skip_all, fields(answer.id = %id))]
+pub async fn hold_running(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: AnswerId,
+) -> Result<Option<Answer>> {
+    let held = sqlx::query_scalar!(
+        "SELECT asked_by FROM okt_repository.answers
+          WHERE repository_id = $1 AND id = $2 AND status = 'running' FOR UPDATE",
+        repository.uuid(),
+        id.uuid(),
+    );
+    let Some(person) = held.fetch_optional(&mut *conn).await? else { return Ok(None) };
+    find(conn, repository, id, person.into()).await
+}
+
+/// Those that a person may see, the newest first, from before one on.
+#[tracing::instrument(level = "debug", name = "db.answers.list", skip_all)]
+pub async fn list(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    person: UserId,
+    filter: AnswerFilter,
+    before: Option<AnswerId>,
+    limit: i64,
+) -> Result<Vec<Answer>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"SELECT a.id, a.no, a.asked_by, c.id AS "conversation?", a.job_id, a.question, a.searched, a.filters::text AS "filters!",
+                  a.language, a.mode_asked, a.mode, a.why_extractive, a.model, a.check_model, a.ask_version, a.status, a.shared,
+                  a.cached, a.max_micro_usd, a.micro_usd, a.tokens_in, a.tokens_out, a.calls, a.sentence_count,
+                  a.evidence_changed_at, a.created_at, a.finished_at
+             FROM (SELECT * FROM okt_repository.answers o
+                    WHERE o.repository_id = $1 AND o.asked_by = $2 AND $3::boolean IS NOT TRUE
+                    UNION
+                   SELECT * FROM okt_repository.answers o
+                    WHERE o.repository_id = $1 AND o.shared AND $3::boolean IS NOT FALSE) AS a
+             LEFT JOIN okt_repository.conversations c ON c.repository_id = $1 AND c.no = a.conversation_no
+            WHERE ($4::bigint IS NULL OR a.conversation_no = $4)
+              AND a.id < coalesce($5::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+            ORDER BY a.id DESC LIMIT $6"#,
+        repository.uuid(),
+        person.uuid(),
+        filter.shared,
+        filter.conversation,
+        before.map(AnswerId::uuid),
+        limit,
+    );
+    rows.fetch_all(conn).await?.into_iter().map(Answer::try_from).collect()
+}
+
+/// How many answers of a person run, and how many of the repository.
+#[tracing::instrument(level = "debug", name = "db.answers.count_running", skip_all)]
+pub async fn count_running(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    person: UserId,
+) -> Result<(i64, i64)> {
+    let row = sqlx::query!(
+        r#"SELECT count(*) FILTER (WHERE asked_by = $2) AS "own!", count(*) AS "all!"
+             FROM okt_repository.answers WHERE repository_id = $1 AND status = 'running'"#,
+        repository.uuid(),
+        person.uuid(),
+    );
+    let row = row.fetch_one(conn).await?;
+    Ok((row.own, row.all))
+}
+
+/// What a person has spent today (UTC), where what still runs counts with the most that it may cost.
+#[tracing::instrument(level = "debug", name = "db.answers.spent_today", skip_all)]
+pub async fn spent_today(conn: &mut PgConnection, repository: RepositoryId, person: UserId) -> Result<Money> {
+    let spent = sqlx::query_scalar!(
+        r#"SELECT coalesce(sum(CASE WHEN status = 'running' AND mode = 'model' THEN max_micro_usd ELSE micro_usd END), 0)::bigint
+                  AS "spent!"
+             FROM okt_repository.answers
+            WHERE repository_id = $1 AND asked_by = $2
+              AND created_at >= date_trunc('day', clock_timestamp() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"#,
+        repository.uuid(),
+        person.uuid(),
+    );
+    Ok(Money::from_micros(spent.fetch_one(conn).await?))
+}
+
+/// The last answer to the same question of the same person from the same evidence, if it came to an end.
+#[tracing::instrument(level = "debug", name = "db.answers.find_same", skip_all)]
+pub async fn find_same(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    person: UserId,
+    fingerprint: [u8; 32],
+) -> Result<Option<Answer>> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"SELECT a.id, a.no, a.asked_by, NULL::uuid AS "conversation?", a.job_id, a.question, a.searched,
+                  a.filters::text AS "filters!", a.language, a.mode_asked, a.mode, a.why_extractive, a.model, a.check_model,
+                  a.ask_version, a.status, a.shared, a.cached, a.max_micro_usd, a.micro_usd, a.tokens_in, a.tokens_out, a.calls,
+                  a.sentence_count, a.evidence_changed_at, a.created_at, a.finished_at
+             FROM okt_repository.answers a
+            WHERE a.repository_id = $1 AND a.asked_by = $2 AND a.fingerprint = $3
+              AND a.status IN ('answered', 'partly', 'abstained', 'extractive')
+            ORDER BY a.no DESC LIMIT 1"#,
+        repository.uuid(),
+        person.uuid(),
+        &fingerprint[..],
+    );
+    row.fetch_optional(conn).await?.map(Answer::try_from).transpose()
+}
+
+/// Ends one that runs; false when it has ended.
+///
+/// With it, in the same transaction, goes its last event. Whoever is to be told that an answer is done (webhook `answer.done`) is told
+/// from here: every end of an answer comes by.
+#[tracing::instrument(level = "debug", name = "db.answers.end", skip_all)]
+pub async fn end(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    answer: i64,
+    end: &AnswerEnd,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "UPDATE okt_repository.answers
+            SET status = $3, mode = $4, why_extractive = $5, cached = $6, micro_usd = $7, tokens_in = $8, tokens_out = $9,
+                calls = $10, sentence_count = $11, finished_at = clock_timestamp()
+          WHERE repository_id = $1 AND no = $2 AND status = 'running'",
+        repository.uuid(),
+        answer,
+        end.status.as_str(),
+        end.mode.as_str(),
+        end.why_extractive.map(WhyExtractive::as_str),
+        end.cached,
+        end.cost.usd.micros(),
+        signed(end.cost.tokens_in),
+        signed(end.cost.tokens_out),
+        i32::try_from(end.calls).unwrap_or(i32::MAX),
+        i32::try_from(end.sentences).unwrap_or(i32::MAX),
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// Shows it to everybody who may read facts, or to its owner alone; false when it is not theirs.
+#[tracing::instrument(level = "debug", name = "db.answers.share", skip_all, fields(answer.id = %id))]
+pub async fn share(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: AnswerId,
+    person: UserId,
+    shared: bool,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "UPDATE okt_repository.answers SET shared = $4 WHERE repository_id = $1 AND id = $2 AND asked_by = $3",
+        repository.uuid(),
+        id.uuid(),
+        person.uuid(),
+        shared,
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// Removes answers of a person: one, or all of a conversation, which is given by its number. Returns their ids, and the jobs of those
+/// that ran.
+#[tracing::instrument(level = "debug", name = "db.answers.delete", skip_all)]
+pub async fn delete(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    person: UserId,
+    id: Option<AnswerId>,
+    conversation: Option<i64>,
+) -> Result<Vec<(AnswerId, Option<JobId>)>> {
+    let rows = sqlx::query!(
+        r#"WITH gone AS (DELETE FROM okt_repository.answers
+                          WHERE repository_id = $1 AND asked_by = $2 AND (id = $3 OR conversation_no = $4)
+                         RETURNING id, no, job_id, status),
+                events AS (DELETE FROM okt_repository.answer_events
+                            WHERE repository_id = $1 AND answer_no IN (SELECT no FROM gone)),
+                facts AS (DELETE FROM okt_repository.answer_facts
+                           WHERE repository_id = $1 AND answer_no IN (SELECT no FROM gone)),
+                said AS (DELETE FROM okt_repository.answer_feedback
+                          WHERE repository_id = $1 AND answer_no IN (SELECT no FROM gone))
+           SELECT id AS "id!", CASE WHEN status = 'running' THEN job_id END AS job FROM gone"#,
+        repository.uuid(),
+        person.uuid(),
+        id.map(AnswerId::uuid),
+        conversation,
+    );
+    let rows = rows.fetch_all(conn).await?.into_iter();
+    Ok(rows.map(|row| (row.id.into(), row.job.map(JobId::from))).collect())
+}
+
+/// The facts that an answer cites, and those that it shows because they say otherwise. A fact that is cited stays so.
+#[tracing::instrument(level = "debug", name = "db.answers.add_facts", skip_all)]
+pub async fn add_facts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    answer: i64,
+    facts: &[(i64, FactId)],
+    is_cited: bool,
+) -> Result<()> {
+    let facts: HashMap<i64, FactId> = facts.iter().copied().collect();
+    let (numbers, ids): (Vec<i64>, Vec<Uuid>) = facts.into_iter().map(|(no, id)| (no, id.uuid())).unzip();
+    sqlx::query!(
+        "INSERT INTO okt_repository.answer_facts AS f (repository_id, answer_no, fact_no, fact_id, is_cited)
+         SELECT $1, $2, n.no, n.id, $5 FROM unnest($3::bigint[], $4::uuid[]) AS n (no, id) ORDER BY n.no
+         ON CONFLICT (repository_id, answer_no, fact_no) DO UPDATE SET is_cited = f.is_cited OR excluded.is_cited",
+        repository.uuid(),
+        answer,
+        &numbers,
+        &ids,
+        is_cited,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// What became of the facts that answers cite, since they were asked.
+#[tracing::instrument(level = "debug", name = "db.answers.list_changes", skip_all)]
+pub async fn list_changes(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    answers: &[i64],
+) -> Result<EvidenceChanges> {
+    let rows = sqlx::query!(
+        r#"SELECT a.answer_no, a.fact_id, c.no AS "now?", coalesce(c.status = 'rejected', false) AS "rejected!",
+                  EXISTS (SELECT FROM okt_repository.fact_contradictions x
+                           CROSS JOIN LATERAL (SELECT CASE WHEN x.fact_no = a.fact_no THEN x.other_no ELSE x.fact_no END AS no) AS s
+                            JOIN okt_repository.facts o ON o.repository_id = $1 AND o.no = s.no AND o.status <> 'rejected'
+                           WHERE x.repository_id = $1 AND (x.fact_no = a.fact_no OR x.other_no = a.fact_no)
+                             AND x.found_at > w.created_at AND x.difference <> 'judged'
+                             AND (x.difference NOT IN ('name', 'wording') OR x.judged_by IS NOT NULL)
+                             AND NOT EXISTS (SELECT FROM okt_repository.answer_facts k
+                                              WHERE k.repository_id = $1 AND k.answer_no = a.answer_no
+                                                AND k.fact_no = coalesce(o.merged_into, o.no) AND NOT k.is_cited)
+                             AND okt_repository.contradiction_state($1, least(c.no, coalesce(o.merged_into, o.no)),
+                                                                    greatest(c.no, coalesce(o.merged_into, o.no)))
+                                 IS DISTINCT FROM 'not_a_contradiction') AS "contradicted!"
+             FROM okt_repository.answer_facts a
+             JOIN okt_repository.answers w ON w.repository_id = $1 AND w.no = a.answer_no
+             LEFT JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = a.fact_no
+             LEFT JOIN okt_repository.facts c ON c.repository_id = $1 AND c.no = coalesce(f.merged_into, f.no)
+            WHERE a.repository_id = $1 AND a.answer_no = ANY ($2) AND a.is_cited
+            ORDER BY a.answer_no, a.fact_no"#,
+        repository.uuid(),
+        answers,
+    );
+    let rows = rows.fetch_all(&mut *conn).await?;
+    let numbers: Vec<i64> = rows.iter().filter_map(|row| row.now).collect();
+    let retracted = source_marks::list_retracted_facts(conn, repository, &numbers).await?;
+    let mut changes = EvidenceChanges::new();
+    for row in rows {
+        let change = match row.now {
+            None => EvidenceChange::Removed,
+            Some(_) if row.rejected => EvidenceChange::Rejected,
+            Some(no) if retracted.contains(&no) => EvidenceChange::Retracted,
+            Some(_) if row.contradicted => EvidenceChange::Contradicted,
+            Some(_) => continue,
+        };
+        changes.entry(row.answer_no).or_default().push((row.fact_id.into(), change));
+    }
+    Ok(changes)
+}
+
+/// Marks the answers that cite one of these facts, if what they cite is not what it was, and unmarks those where it is again. Returns
+/// those that are marked anew.
+///
+/// Whoever is to be told that the evidence of an answer has changed (webhook `answer.evidence_changed`) is told of these.
+#[tracing::instrument(level = "debug", name = "db.answers.mark_changed", skip_all)]
+pub async fn mark_changed(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    facts: &[i64],
+) -> Result<Vec<AnswerId>> {
+    let citing = sqlx::query_scalar!(
+        "SELECT DISTINCT answer_no FROM okt_repository.answer_facts
+          WHERE repository_id = $1 AND fact_no = ANY ($2) AND is_cited ORDER BY answer_no",
+        repository.uuid(),
+        facts,
+    );
+    let citing = citing.fetch_all(&mut *conn).await?;
+    if citing.is_empty() {
+        return Ok(Vec::new());
+    }
+    let changes = list_changes(conn, repository, &citing).await?;
+    let changed: Vec<i64> = changes.into_keys().collect();
+    let marked = sqlx::query_scalar!(
+        "UPDATE okt_repository.answers
+            SET evidence_changed_at = CASE WHEN no = ANY ($3) THEN clock_timestamp() END
+          WHERE repository_id = $1 AND no = ANY ($2) AND (no = ANY ($3)) = (evidence_changed_at IS NULL)
+         RETURNING CASE WHEN no = ANY ($3) THEN id END",
+        repository.uuid(),
+        &citing,
+        &changed,
+    );
+    Ok(marked.fetch_all(conn).await?.into_iter().flatten().map(AnswerId::from).collect())
+}
+
+/// What the last answers that a model has written have cost.
+#[tracing::instrument(level = "debug", name = "db.answers.costs", skip_all)]
+pub async fn costs(conn: &mut PgConnection, repository: RepositoryId) -> Result<AnswerCosts> {
+    let row = sqlx::query!(
+        r#"SELECT count(*) AS "answers!", percentile_cont(0.5) WITHIN GROUP (ORDER BY calls) AS calls,
+                  percentile_cont(0.5) WITHIN GROUP (ORDER BY micro_usd) AS median,
+                  percentile_disc(0.95) WITHIN GROUP (ORDER BY micro_usd) AS most
+             FROM (SELECT a.calls, a.micro_usd FROM okt_repository.answers a
+                    WHERE a.repository_id = $1 AND a.mode = 'model' AND a.status <> 'running' AND NOT a.cached
+                    ORDER BY a.no DESC LIMIT $2) AS latest"#,
+        repository.uuid(),
+        LATEST,
+    );
+    let row = row.fetch_one(conn).await?;
+    #[expect(clippy::cast_possible_truncation, reason = "an amount between two that are stored")]
+    let median = row.median.map(|micros| Money::from_micros(micros.round() as i64));
+    Ok(AnswerCosts {
+        answers: row.answers,
+        calls: row.calls,
+        median,
+        most: row.most.map(Money::from_micros),
+    })
+}
+
+struct Row {
+    id: Uuid,
+    no: i64,
+    asked_by: Uuid,
+    conversation: Option<Uuid>,
+    job_id: Option<Uuid>,
+    question: String,
+    searched: String,
+    filters: String,
+    language: Option<String>,
+    mode_asked: String,
+    mode: String,
+    why_extractive: Option<String>,
+    model: Option<String>,
+    check_model: Option<String>,
+    ask_version: i16,
+    status: String,
+    shared: bool,
+    cached: bool,
+    max_micro_usd: i64,
+    micro_usd: i64,
+    tokens_in: i64,
+    tokens_out: i64,
+    calls: i32,
+    sentence_count: i32,
+    evidence_changed_at: Option<DateTime<Utc>>,
+    created_at: DateTime<Utc>,
+    finished_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<Row> for Answer {
+    type Error = okt_pg::Error;
+
+    fn try_from(row: Row) -> Result<Self> {
+        let why = row.why_extractive.as_deref().map(|why| word("answers.why_extractive", why)).transpose()?;
+        Ok(Self {
+            id: row.id.into(),
+            no: row.no,
+            asked_by: row.asked_by.into(),
+            conversation: row.conversation.map(ConversationId::from),
+            job: row.job_id.map(JobId::from),
+            question: row.question,
+            searched: row.searched,
+            filters: serde_json::from_str(&row.filters).map_err(Error::internal)?,
+            language: row.language,
+            mode_asked: word("answers.mode_asked", &row.mode_asked)?,
+            mode: word("answers.mode", &row.mode)?,
+            why_extractive: why,
+            model: row.model,
+            check_model: row.check_model,
+            ask_version: row.ask_version,
+            status: word("answers.status", &row.status)?,
+            shared: row.shared,
+            cached: row.cached,
+            max_cost: Money::from_micros(row.max_micro_usd),
+            cost: Cost {
+                tokens_in: unsigned(row.tokens_in),
+                tokens_out: unsigned(row.tokens_out),
+                usd: Money::from_micros(row.micro_usd),
+            },
+            calls: row.calls,
+            sentence_count: row.sentence_count,
+            evidence_changed_at: row.evidence_changed_at,
+            created_at: row.created_at,
+            finished_at: row.finished_at,
+        })
+    }
+}
