@@ -14,11 +14,11 @@ mod citations;
 mod claims;
 mod cut;
 mod kept;
-mod markdown;
+pub(crate) mod markdown;
 mod outline;
 mod picker;
 mod slice;
-mod support;
+pub(crate) mod support;
 mod synthesis;
 
 use okt_model::FactId;
