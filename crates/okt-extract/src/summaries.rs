@@ -26,6 +26,7 @@ use okt_model::FactId;
 pub use citations::{Citation, citations, cite};
 pub use claims::{Claim, claims};
 pub use cut::{only_citing, only_showing};
+pub use markdown::escaped;
 pub use outline::{Outlined, outline, outline_text};
 pub use picker::{Candidate, picker_question, read_picked};
 pub use slice::{Topic, read_slice, slice_question};

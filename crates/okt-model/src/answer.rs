@@ -259,6 +259,29 @@ pub struct Coverage {
     pub dropped: u32,
 }
 
+impl Coverage {
+    /// Of what has happened so far.
+    pub fn of(events: &[AnswerEvent]) -> Self {
+        let mut coverage = Self::default();
+        for event in events {
+            match event {
+                AnswerEvent::Sentence(sentence) => {
+                    coverage.shown += 1;
+                    match sentence.verdict {
+                        Verdict::Supported => coverage.supported += 1,
+                        Verdict::Contradicted => coverage.contradicted += 1,
+                        Verdict::Unverified => coverage.unverified += 1,
+                    }
+                }
+                AnswerEvent::Dropped(_) => coverage.dropped += 1,
+                _ => {}
+            }
+        }
+        coverage.written = coverage.shown + coverage.dropped;
+        coverage
+    }
+}
+
 /// What happened to an answer. Stored as it is; a variant or a field is never renamed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]

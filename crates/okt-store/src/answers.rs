@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use okt_model::{
     Answer, AnswerCosts, AnswerFilters, AnswerId, AnswerMode, AnswerStatus, ConversationId, Cost, Error,
-    EvidenceChange, EvidenceChanges, FactId, JobId, Money, RepositoryId, UserId, WhyExtractive,
+    EvidenceChange, EvidenceChanges, FactId, JobId, Money, RepositoryId, SourceId, UserId,
+    WhyExtractive,
 };
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -20,6 +21,20 @@ use okt_pg::Result;
 
 /// Answers that an estimate is made from.
 const LATEST: i64 = 50;
+
+/// The words of a source that a fact rests on.
+#[derive(Clone, Debug)]
+pub struct FactQuote {
+    pub source: SourceId,
+    pub title: Option<String>,
+    pub published_at: Option<NaiveDate>,
+    pub language: Option<String>,
+    pub quote: Option<String>,
+    /// With the sentences before and behind.
+    pub around: Option<String>,
+    /// For PDFs, from 1.
+    pub page: Option<i32>,
+}
 
 /// A question that is going to be answered.
 #[derive(Clone, Debug)]
@@ -62,6 +77,29 @@ pub struct AnswerFilter {
     pub shared: Option<bool>,
     /// The number of a conversation.
     pub conversation: Option<i64>,
+}
+
+/// What the first source of each of these facts says, by the numbers of the facts.
+#[tracing::instrument(level = "debug", name = "db.answers.quote_facts", skip_all)]
+pub async fn quote_facts(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    facts: &[i64],
+) -> Result<HashMap<i64, FactQuote>> {
+    let rows = sqlx::query_file!("src/sql/quote_facts.sql", repository.uuid(), facts);
+    let rows = rows.fetch_all(conn).await?.into_iter().map(|row| {
+        let quote = FactQuote {
+            source: row.source.into(),
+            title: row.title,
+            published_at: row.published_at,
+            language: row.language,
+            quote: row.quote,
+            around: row.around,
+            page: row.page,
+        };
+        (row.fact_no, quote)
+    });
+    Ok(rows.collect())
 }
 
 /// Returns the number.
@@ -187,6 +225,27 @@ pub async fn count_running(
     );
     let row = row.fetch_one(conn).await?;
     Ok((row.own, row.all))
+}
+
+/// The oldest of those that run, whoever asked.
+#[tracing::instrument(level = "debug", name = "db.answers.list_running", skip_all)]
+pub async fn list_running(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    limit: i64,
+) -> Result<Vec<Answer>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"SELECT a.id, a.no, a.asked_by, NULL::uuid AS "conversation?", a.job_id, a.question, a.searched,
+                  a.filters::text AS "filters!", a.language, a.mode_asked, a.mode, a.why_extractive, a.model, a.check_model,
+                  a.ask_version, a.status, a.shared, a.cached, a.max_micro_usd, a.micro_usd, a.tokens_in, a.tokens_out, a.calls,
+                  a.sentence_count, a.evidence_changed_at, a.created_at, a.finished_at
+             FROM okt_repository.answers a
+            WHERE a.repository_id = $1 AND a.status = 'running' ORDER BY a.no LIMIT $2"#,
+        repository.uuid(),
+        limit,
+    );
+    rows.fetch_all(conn).await?.into_iter().map(Answer::try_from).collect()
 }
 
 /// What a person has spent today (UTC), where what still runs counts with the most that it may cost.
