@@ -20,7 +20,7 @@ use okt_store::{Tx, answer_feedback, conversations, counters};
 use crate::reports::{ReportText, SeenReport};
 use crate::{App, Origin};
 
-pub use asking::AskRequest;
+pub use asking::{AskRequest, Asked};
 pub use reading::{AnswerWatch, SeenAnswer};
 
 use asking::unknown_conversation;

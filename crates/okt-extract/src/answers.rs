@@ -14,7 +14,7 @@ mod write;
 
 pub use check::{Checked, check};
 pub use choose::{read_scores, scores_question};
-pub use extractive::{Candidate, distinct, extractive};
+pub use extractive::{Candidate, distinct, extractive, is_near_question};
 pub use lines::{Line, Lines, Written, read_answer};
 pub use write::{Asked, Flawed, read_repaired, repair_question, write_question};
 

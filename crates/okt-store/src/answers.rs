@@ -54,6 +54,8 @@ pub struct NewAnswer<'a> {
     pub check_model: Option<&'a str>,
     pub ask_version: i16,
     pub fingerprint: [u8; 32],
+    /// Hashes of an Idempotency-Key and of the request that came with it.
+    pub request: Option<([u8; 32], [u8; 32])>,
     pub shared: bool,
     pub max_cost: Money,
 }
@@ -109,8 +111,8 @@ pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, new: &New
     let no = sqlx::query_scalar!(
         "INSERT INTO okt_repository.answers
                 (repository_id, id, asked_by, conversation_no, job_id, question, searched, filters, language, mode_asked, mode,
-                 why_extractive, model, check_model, ask_version, fingerprint, status, shared, max_micro_usd)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::jsonb, $9, $10, $11, $12, $13, $14, $15, $16, 'running', $17, $18)
+                 why_extractive, model, check_model, ask_version, fingerprint, status, shared, max_micro_usd, request_key, request_hash)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::jsonb, $9, $10, $11, $12, $13, $14, $15, $16, 'running', $17, $18, $19, $20)
          RETURNING no",
         repository.uuid(),
         new.id.uuid(),
@@ -130,8 +132,39 @@ pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, new: &New
         &new.fingerprint[..],
         new.shared,
         new.max_cost.micros(),
+        new.request.as_ref().map(|(key, _)| &key[..]),
+        new.request.as_ref().map(|(_, hash)| &hash[..]),
     );
     Ok(no.fetch_one(conn).await?)
+}
+
+/// The answer that a person has asked for with this key in the last day, and the hash of the request. An older key is free again.
+#[tracing::instrument(level = "debug", name = "db.answers.find_requested", skip_all)]
+pub async fn find_requested(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    person: UserId,
+    key: [u8; 32],
+) -> Result<Option<(AnswerId, Vec<u8>)>> {
+    sqlx::query!(
+        "UPDATE okt_repository.answers SET request_key = NULL
+          WHERE repository_id = $1 AND asked_by = $2 AND request_key = $3
+            AND created_at < clock_timestamp() - interval '24 hours'",
+        repository.uuid(),
+        person.uuid(),
+        &key[..],
+    )
+    .execute(&mut *conn)
+    .await?;
+    let found = sqlx::query!(
+        "SELECT id, request_hash FROM okt_repository.answers
+          WHERE repository_id = $1 AND asked_by = $2 AND request_key = $3",
+        repository.uuid(),
+        person.uuid(),
+        &key[..],
+    );
+    let found = found.fetch_optional(conn).await?;
+    Ok(found.map(|row| (row.id.into(), row.request_hash.unwrap_or_default())))
 }
 
 /// One that a person may see: their own, or one that is shared.
@@ -473,6 +506,11 @@ pub async fn mark_changed(
         &changed,
     );
     Ok(marked.fetch_all(conn).await?.into_iter().flatten().map(AnswerId::from).collect())
+}
+
+/// By the clock that says when questions were asked.
+pub async fn now(conn: &mut PgConnection) -> Result<DateTime<Utc>> {
+    Ok(sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(conn).await?)
 }
 
 /// What the last answers that a model has written have cost.

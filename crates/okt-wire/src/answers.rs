@@ -61,8 +61,10 @@ pub struct AskFilters {
 }
 
 impl AskBody {
-    pub fn parsed(self) -> Result<AskRequest, Error> {
+    /// With the Idempotency-Key that came along.
+    pub fn parsed(self, key: Option<String>) -> Result<AskRequest, Error> {
         Ok(AskRequest {
+            key,
             question: self.question,
             mode: read_if_given("mode", self.mode.as_deref())?,
             conversation: self.conversation_id.map(Into::into),

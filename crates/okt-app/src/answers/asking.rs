@@ -10,6 +10,7 @@ use okt_model::{
 use okt_store::answers::{self, AnswerEnd, NewAnswer};
 use okt_store::outbox::{self, When};
 use okt_store::{Tx, answer_events, conversations, counters, repository_settings};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::gather::Gathered;
@@ -24,7 +25,7 @@ const MOST_CONCEPTS: usize = 8;
 pub(super) const EARLIER: i64 = 3;
 
 /// What somebody asks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct AskRequest {
     pub question: String,
     pub mode: Option<AnswerMode>,
@@ -34,6 +35,18 @@ pub struct AskRequest {
     /// ISO 639-1.
     pub language: Option<String>,
     pub shared: bool,
+    /// An Idempotency-Key: with the same one the same question is answered once.
+    #[serde(skip)]
+    pub key: Option<String>,
+}
+
+/// What came of a question.
+pub enum Asked {
+    New(Answer),
+    /// The key was used for it before.
+    Again(Answer),
+    /// The key was used for another question.
+    Mismatch,
 }
 
 /// Who may ask a model, and what they may spend on it.
@@ -54,7 +67,7 @@ struct Before {
 impl App {
     /// Finds evidence and has the answer written, by the job; one that was given to the same question from the same evidence is given
     /// again.
-    pub async fn ask(&self, scope: &RepoScope<FactRead>, request: &AskRequest) -> Result<Answer> {
+    pub async fn ask(&self, scope: &RepoScope<FactRead>, request: &AskRequest) -> Result<Asked> {
         match self.ask_once(scope, request).await {
             // Some of those that count may have lost their jobs.
             Err(Error::TooManyAnswers(why)) => {
@@ -67,7 +80,10 @@ impl App {
         }
     }
 
-    async fn ask_once(&self, scope: &RepoScope<FactRead>, request: &AskRequest) -> Result<Answer> {
+    async fn ask_once(&self, scope: &RepoScope<FactRead>, request: &AskRequest) -> Result<Asked> {
+        if let Some(asked) = self.asked_before(scope, request).await? {
+            return Ok(asked);
+        }
         let question = checked_question(&request.question)?;
         check_filters(&request.filters)?;
         let language = request.language.as_deref().map(checked_language).transpose()?;
@@ -83,6 +99,12 @@ impl App {
         let mut tx = self.databases().begin(scope.database(), repository).await?;
         // Two that ask at once are counted one after the other.
         counters::add(&mut tx, repository, COUNTER, 1).await?;
+        let once = request.hashes()?;
+        if let Some((key, hash)) = once
+            && let Some(asked) = requested(&mut tx, scope, key, hash).await?
+        {
+            return Ok(asked);
+        }
         let conversation = match request.conversation {
             Some(id) => Some(
                 conversations::hold(&mut tx, repository, id, person).await?.ok_or_else(unknown_conversation)?,
@@ -100,7 +122,7 @@ impl App {
         let by_model = means.mode == AnswerMode::Model;
         let model = by_model.then_some(ask.model.as_str());
         let check_model = if by_model { ask.checker() } else { okt_model::POSTURE_MODEL };
-        let fingerprint = fingerprint(&Asked {
+        let fingerprint = fingerprint(&Print {
             question: &question,
             earlier: &before.questions,
             language: language.as_deref(),
@@ -139,6 +161,7 @@ impl App {
             check_model: Some(check_model),
             ask_version: ASK_VERSION,
             fingerprint,
+            request: once,
             shared: request.shared,
             max_cost: if by_model { max_cost } else { Money::ZERO },
         };
@@ -166,7 +189,16 @@ impl App {
         }
         let answer = answers::find(&mut tx, repository, id, person).await?.ok_or(Error::NotFound("answer"))?;
         tx.commit().await?;
-        Ok(answer)
+        Ok(Asked::New(answer))
+    }
+
+    /// What came of the same request before, without looking for anything.
+    async fn asked_before(&self, scope: &RepoAccess, request: &AskRequest) -> Result<Option<Asked>> {
+        let Some((key, hash)) = request.hashes()? else { return Ok(None) };
+        let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
+        let found = requested(&mut tx, scope, key, hash).await?;
+        tx.commit().await?;
+        Ok(found)
     }
 
     /// Whether a model is asked, and if not, why. `spent` is what the person has spent today, where that is known.
@@ -277,6 +309,31 @@ impl App {
     }
 }
 
+impl AskRequest {
+    fn hashes(&self) -> Result<Option<([u8; 32], [u8; 32])>> {
+        let Some(key) = &self.key else { return Ok(None) };
+        let request = serde_json::to_vec(self).map_err(Error::internal)?;
+        Ok(Some((Sha256::digest(key).into(), Sha256::digest(request).into())))
+    }
+}
+
+async fn requested(
+    tx: &mut Tx,
+    scope: &RepoAccess,
+    key: [u8; 32],
+    hash: [u8; 32],
+) -> Result<Option<Asked>> {
+    let (repository, person) = (scope.repository(), scope.caller().user());
+    let Some((id, known)) = answers::find_requested(tx, repository, person, key).await? else {
+        return Ok(None);
+    };
+    if known != hash {
+        return Ok(Some(Asked::Mismatch));
+    }
+    let answer = answers::find(tx, repository, id, person).await?.ok_or(Error::NotFound("answer"))?;
+    Ok(Some(Asked::Again(answer)))
+}
+
 /// What an answer was about: what its question named, then what the facts that it cites speak of first.
 fn spoken_of(events: impl Iterator<Item = AnswerEvent>) -> Vec<NamedConcept> {
     let (mut concepts, mut evidence, mut cited): (Vec<NamedConcept>, Vec<Evidence>, Vec<FactId>) =
@@ -379,7 +436,7 @@ async fn abstain(tx: &mut Tx, scope: &RepoAccess, no: i64, means: &Means) -> Res
 }
 
 /// What makes two questions the same.
-struct Asked<'a> {
+struct Print<'a> {
     question: &'a str,
     earlier: &'a [String],
     language: Option<&'a str>,
@@ -389,7 +446,7 @@ struct Asked<'a> {
     gathered: &'a Gathered,
 }
 
-fn fingerprint(asked: &Asked<'_>) -> Result<[u8; 32]> {
+fn fingerprint(asked: &Print<'_>) -> Result<[u8; 32]> {
     let normal = |text: &str| {
         let text = text.to_lowercase();
         text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")

@@ -67,6 +67,20 @@ pub fn extractive(all: &[Candidate<'_>], groups: &[Option<ConceptId>], years: &[
     shown
 }
 
+/// Whether a text has half of what a question asks about: one that has less is near the question, and no answer to it.
+pub fn is_near_question(question: &str, text: &str) -> bool {
+    let asked = stems(question);
+    // What every question has.
+    let fillers = stems(FILLERS);
+    let asked: Vec<Stem> = asked.into_iter().filter(|stem| !fillers.contains(stem)).collect();
+    let said = stems(text);
+    let both = asked.iter().filter(|stem| said.contains(stem)).count();
+    asked.is_empty() || both * 2 >= asked.len()
+}
+
+/// Words of more than three letters that ask and name nothing.
+const FILLERS: &str = "about does have many much said says some tell than that their them then there these they this those were                        what when where which while whom whose will with would according                        welche welcher welches wann warum wieviel viele sind wird wurde haben                        quel quelle quels quand combien pourquoi sont cual cuando cuantos porque";
+
 fn stems(text: &str) -> HashSet<Stem> {
     let mut stems = HashSet::new();
     each_word(text, |word| {
@@ -107,6 +121,14 @@ mod tests {
         assert_eq!(distinct(&all, 3), [0, 2, 4], "the second repeats the first, the fourth is the third of one source");
         assert_eq!(distinct(&all, 9).len(), 5);
         assert!(distinct(&[], 3).is_empty());
+    }
+
+    #[test]
+    fn a_fact_that_shares_a_word_is_no_answer() {
+        let question = "How high are the tides in the Bay of Fundy?";
+        assert!(is_near_question(question, "The Bay of Fundy has the highest tides of the world."));
+        assert!(!is_near_question("What is the population of Fundy National Park?", "Fundy has tides."));
+        assert!(is_near_question("What is it?", "Gulls nest."), "it asks about nothing that could be compared");
     }
 
     #[test]

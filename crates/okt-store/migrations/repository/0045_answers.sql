@@ -35,6 +35,9 @@ CREATE TABLE okt_repository.answers (
     ask_version     smallint    NOT NULL,
     -- Of the question, how it is to be answered, and the evidence: the same gets the same answer.
     fingerprint     bytea       NOT NULL,
+    -- Of an Idempotency-Key, and of what was asked with it.
+    request_key     bytea,
+    request_hash    bytea,
     status          text        NOT NULL CHECK (status IN
                         ('running', 'answered', 'partly', 'abstained', 'extractive', 'cancelled', 'failed')),
     shared          boolean     NOT NULL,
@@ -60,6 +63,8 @@ CREATE INDEX answers_conversation_idx ON okt_repository.answers (repository_id, 
     WHERE conversation_no IS NOT NULL;
 CREATE INDEX answers_running_idx ON okt_repository.answers (repository_id, asked_by) WHERE status = 'running';
 CREATE INDEX answers_same_idx ON okt_repository.answers (repository_id, asked_by, fingerprint, no);
+CREATE UNIQUE INDEX answers_request_key ON okt_repository.answers (repository_id, asked_by, request_key)
+    WHERE request_key IS NOT NULL;
 CREATE INDEX answers_paid_idx ON okt_repository.answers (repository_id, no)
     WHERE mode = 'model' AND status <> 'running' AND NOT cached;
 
