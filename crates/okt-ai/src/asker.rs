@@ -81,7 +81,8 @@ impl<'a> Asker<'a> {
         }
         let mut dialogue = Dialogue::new(question, image);
         loop {
-            let (reply, pending) = self.send(model, operation, question, dialogue.chat().clone(), heard).await?;
+            let (reply, pending) =
+                self.send(model, operation, question, dialogue.chat().clone(), heard).await?;
             let (ended, turn) = dialogue.take(&reply, &read);
             let storing = pending.end(ended);
             if let Turn::Done(value) = turn {

@@ -103,8 +103,7 @@ pub async fn list(
     Query(query): Query<AnswerListQuery>,
 ) -> Result<Page<AnswerRow>, Problem> {
     let before: Option<Uuid> = page.after()?;
-    let listing =
-        AnswerListing { shared: query.shared, conversation: query.conversation_id.map(Into::into) };
+    let listing = AnswerListing { shared: query.shared, conversation: query.conversation_id.map(Into::into) };
     let rows = api.app.list_answers(&repository.0, listing, before.map(Into::into), page.rows()).await?;
     let slug = api.app.repository_slug(&repository.0).await?;
     page.page(rows.into_iter().map(|row| AnswerRow::new(row, &slug)).collect(), |row| row.id)
@@ -266,8 +265,7 @@ pub async fn create_conversation(
     Json(body): Json<NewConversation>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<ConversationView>), Problem> {
     let made = api.app.create_conversation(&repository.0, body.title.as_deref()).await?;
-    let location =
-        format!("/api/v1/repositories/{}/conversations/{}", repository.0.repository(), made.id);
+    let location = format!("/api/v1/repositories/{}/conversations/{}", repository.0.repository(), made.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(made.into())))
 }
 
@@ -313,9 +311,9 @@ async fn seen(
 fn wants_events(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut accepted = accepted.flat_map(|value| value.split(',')).map(|one| one.trim().to_ascii_lowercase());
-    accepted.find(|one| one.starts_with("text/event-stream") || one.starts_with("application/json")).is_some_and(
-        |one| one.starts_with("text/event-stream"),
-    )
+    accepted
+        .find(|one| one.starts_with("text/event-stream") || one.starts_with("application/json"))
+        .is_some_and(|one| one.starts_with("text/event-stream"))
 }
 
 async fn events_from(

@@ -6,8 +6,8 @@ use okt_auth::permissions::RepositoryManage;
 use okt_http::{Json, Problem};
 use okt_model::{Stages, UnmappedContexts};
 use okt_wire::settings::{
-    AskSettingsChange, BudgetChange, BudgetView, PromptsetsChange, ProviderSwitch, RegistryChange, SettingsView, StagesChange,
-    Switch, UnmappedContextsChange,
+    AskSettingsChange, BudgetChange, BudgetView, PromptsetsChange, ProviderSwitch, RegistryChange,
+    SettingsView, StagesChange, Switch, UnmappedContextsChange,
 };
 use okt_wire::vocabulary::{OnExceed, read, read_if_given};
 

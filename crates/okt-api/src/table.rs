@@ -14,11 +14,11 @@ use okt_http::Guard::{self, Authenticated, Mcp, Probe, Public, Session};
 use okt_http::{Routes, route};
 
 use crate::{
-    Api, admin, ai_usage, answers, api_keys, audit, auth, bundles, concepts, contexts, contradictions, curation, docs,
-    evidence, exports, facts, graph, health, investigations, invitations, jobs, mcp, members, metrics, oauth,
-    once, openapi, presets, promptsets, registry, reports, repositories, search, sessions, settings, setup,
-    source_estimates, source_files, source_import, source_marks, source_pages, source_providers,
-    source_texts, sources, streams, summaries, users, web,
+    Api, admin, ai_usage, answers, api_keys, audit, auth, bundles, concepts, contexts, contradictions,
+    curation, docs, evidence, exports, facts, graph, health, investigations, invitations, jobs, mcp, members,
+    metrics, oauth, once, openapi, presets, promptsets, registry, reports, repositories, search, sessions,
+    settings, setup, source_estimates, source_files, source_import, source_marks, source_pages,
+    source_providers, source_texts, sources, streams, summaries, users, web,
 };
 
 /// The guard for a handler that asks for `System<P>` or `Repository<P>`.

@@ -249,11 +249,7 @@ impl App {
     }
 
     /// Removes a conversation of the caller with its answers.
-    pub async fn delete_conversation(
-        &self,
-        scope: &RepoScope<FactRead>,
-        id: ConversationId,
-    ) -> Result<()> {
+    pub async fn delete_conversation(&self, scope: &RepoScope<FactRead>, id: ConversationId) -> Result<()> {
         let (repository, person) = (scope.repository(), scope.caller().user());
         let mut tx = self.databases().begin(scope.database(), repository).await?;
         // As whoever asks: the counter first, then the conversation.

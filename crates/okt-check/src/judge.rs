@@ -93,7 +93,12 @@ impl Judge {
     }
 
     /// By this model, or by rules where it is the one in our own process.
-    pub async fn named(ai: &Ai, databases: &Databases, repository: RepositoryId, model: &str) -> Result<Self> {
+    pub async fn named(
+        ai: &Ai,
+        databases: &Databases,
+        repository: RepositoryId,
+        model: &str,
+    ) -> Result<Self> {
         if model == POSTURE_MODEL {
             return Ok(Self::Rule);
         }

@@ -21,8 +21,8 @@ use okt_model::{
 };
 use okt_providers::ai::Model;
 use okt_queue::{Finished, JobContext, JobError};
-use okt_store::answers::{self, AnswerFilter};
 use okt_store::answer_events;
+use okt_store::answers::{self, AnswerFilter};
 use tokio::sync::Mutex;
 
 use self::settled::Ending;
@@ -118,15 +118,9 @@ async fn earlier_questions(
     answer: &Answer,
 ) -> Result<Vec<String>, JobError> {
     let Some(conversation) = answer.conversation else { return Ok(Vec::new()) };
-    let found = okt_store::conversations::list(
-        tx,
-        ctx.repository(),
-        answer.asked_by,
-        Some(conversation),
-        None,
-        1,
-    )
-    .await?;
+    let found =
+        okt_store::conversations::list(tx, ctx.repository(), answer.asked_by, Some(conversation), None, 1)
+            .await?;
     let Some(conversation) = found.first() else { return Ok(Vec::new()) };
     let filter = AnswerFilter { shared: Some(false), conversation: Some(conversation.no) };
     let before =

@@ -293,13 +293,25 @@ pub enum AnswerEvent {
         concepts: Vec<NamedConcept>,
     },
     /// All that there is so far.
-    Evidence { facts: Vec<Evidence>, near_only: bool, degraded: Option<String> },
+    Evidence {
+        facts: Vec<Evidence>,
+        near_only: bool,
+        degraded: Option<String>,
+    },
     Sentence(AnswerSentence),
     Dropped(DroppedSentence),
-    Disagreeing { index: u32, facts: Vec<DisagreeingFact> },
-    Cost { cost: Cost, calls: u32 },
+    Disagreeing {
+        index: u32,
+        facts: Vec<DisagreeingFact>,
+    },
+    Cost {
+        cost: Cost,
+        calls: u32,
+    },
     /// A model was to write it and could not.
-    Turned { why: WhyExtractive },
+    Turned {
+        why: WhyExtractive,
+    },
     Done {
         status: AnswerStatus,
         coverage: Coverage,
@@ -310,7 +322,10 @@ pub enum AnswerEvent {
         why_extractive: Option<WhyExtractive>,
     },
     /// It ended without an answer.
-    Error { code: String, message: String },
+    Error {
+        code: String,
+        message: String,
+    },
 }
 
 impl AnswerEvent {

@@ -70,9 +70,9 @@ pub use fact::{
 };
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
-    AnswerId, ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, ConversationId, CurationId, FactId, GrantId,
-    ImageId, InvestigationId, InvitationId, JobId, ReportId, RepositoryId, SessionId, SourceId, SummaryId,
-    TokenId, UserId,
+    AnswerId, ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, ConversationId,
+    CurationId, FactId, GrantId, ImageId, InvestigationId, InvitationId, JobId, ReportId, RepositoryId,
+    SessionId, SourceId, SummaryId, TokenId, UserId,
 };
 pub use investigation::{
     Investigation, InvestigationConcept, InvestigationProgress, MOST_INVESTIGATION_SOURCES,
@@ -89,8 +89,8 @@ pub use report::{
     Report, ReportChange, ReportCounts, ReportSentence, ReportStatus, SentenceState,
 };
 pub use repository::{
-    AskSettings, CleanupRepository, Context, Counts, Invitation, MOST_CONTEXTS, Member, MigrateContext, PushLevel,
-    Repository, RepositorySettings, Slug, Stages, Tier, UnmappedContexts,
+    AskSettings, CleanupRepository, Context, Counts, Invitation, MOST_CONTEXTS, Member, MigrateContext,
+    PushLevel, Repository, RepositorySettings, Slug, Stages, Tier, UnmappedContexts,
 };
 pub use role::{Domain, Role};
 pub use search::{

@@ -8,8 +8,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use okt_model::{
     Answer, AnswerCosts, AnswerFilters, AnswerId, AnswerMode, AnswerStatus, ConversationId, Cost, Error,
-    EvidenceChange, EvidenceChanges, FactId, JobId, Money, RepositoryId, SourceId, UserId,
-    WhyExtractive,
+    EvidenceChange, EvidenceChanges, FactId, JobId, Money, RepositoryId, SourceId, UserId, WhyExtractive,
 };
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -529,12 +528,7 @@ pub async fn costs(conn: &mut PgConnection, repository: RepositoryId) -> Result<
     let row = row.fetch_one(conn).await?;
     #[expect(clippy::cast_possible_truncation, reason = "an amount between two that are stored")]
     let median = row.median.map(|micros| Money::from_micros(micros.round() as i64));
-    Ok(AnswerCosts {
-        answers: row.answers,
-        calls: row.calls,
-        median,
-        most: row.most.map(Money::from_micros),
-    })
+    Ok(AnswerCosts { answers: row.answers, calls: row.calls, median, most: row.most.map(Money::from_micros) })
 }
 
 struct Row {

@@ -205,11 +205,7 @@ pub struct FeedbackBody {
 
 impl FeedbackBody {
     pub fn parsed(self) -> Result<Feedback, Error> {
-        Ok(Feedback {
-            sentence: self.sentence,
-            verdict: read("verdict", &self.verdict)?,
-            note: self.note,
-        })
+        Ok(Feedback { sentence: self.sentence, verdict: read("verdict", &self.verdict)?, note: self.note })
     }
 }
 
@@ -730,7 +726,9 @@ impl Shown<'_> {
             AnswerEvent::Sentence(sentence) => {
                 data("sentence", serde_json::to_value(SentenceView::from(sentence)))
             }
-            AnswerEvent::Dropped(dropped) => data("dropped", serde_json::to_value(DroppedView::from(dropped))),
+            AnswerEvent::Dropped(dropped) => {
+                data("dropped", serde_json::to_value(DroppedView::from(dropped)))
+            }
             AnswerEvent::Disagreeing { index, facts } => {
                 let facts = facts.into_iter().map(|one| self.disagreeing(one)).collect();
                 data("disagreeing", serde_json::to_value(DisagreeingView { index, facts }))

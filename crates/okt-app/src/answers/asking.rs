@@ -4,8 +4,8 @@ use okt_auth::permissions::{FactRead, ReportWrite};
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
     ASK_VERSION, Answer, AnswerEvent, AnswerFilters, AnswerId, AnswerMode, AnswerQuestion, AnswerStatus,
-    AskSettings, ConversationId, Cost, Coverage, Error, Evidence, FactId, JobId, Money, NamedConcept,
-    Result, WhyExtractive, is_hidden, plain,
+    AskSettings, ConversationId, Cost, Coverage, Error, Evidence, FactId, JobId, Money, NamedConcept, Result,
+    WhyExtractive, is_hidden, plain,
 };
 use okt_store::answers::{self, AnswerEnd, NewAnswer};
 use okt_store::outbox::{self, When};
@@ -107,7 +107,9 @@ impl App {
         }
         let conversation = match request.conversation {
             Some(id) => Some(
-                conversations::hold(&mut tx, repository, id, person).await?.ok_or_else(unknown_conversation)?,
+                conversations::hold(&mut tx, repository, id, person)
+                    .await?
+                    .ok_or_else(unknown_conversation)?,
             ),
             None => None,
         };
@@ -183,11 +185,13 @@ impl App {
         match (&same, job) {
             (Some(same), _) => repeat(&mut tx, scope, no, same).await?,
             (None, Some(job)) => {
-                outbox::push(&mut tx, repository, job, &AnswerQuestion { answer: id }, When::default()).await?;
+                outbox::push(&mut tx, repository, job, &AnswerQuestion { answer: id }, When::default())
+                    .await?;
             }
             (None, None) => abstain(&mut tx, scope, no, &means).await?,
         }
-        let answer = answers::find(&mut tx, repository, id, person).await?.ok_or(Error::NotFound("answer"))?;
+        let answer =
+            answers::find(&mut tx, repository, id, person).await?.ok_or(Error::NotFound("answer"))?;
         tx.commit().await?;
         Ok(Asked::New(answer))
     }
@@ -268,7 +272,9 @@ impl App {
         let usd = asked.unwrap_or(self.config().ask.max_cost_usd);
         let within = |money: &Money| asked.is_none() || !money.is_zero();
         let money = Money::from_usd(usd).filter(within);
-        money.ok_or_else(|| Error::invalid("max_cost_usd", "must be a number of US dollars that is more than 0"))
+        money.ok_or_else(|| {
+            Error::invalid("max_cost_usd", "must be a number of US dollars that is more than 0")
+        })
     }
 
     /// Refuses what would be more than may be on their way.
@@ -317,12 +323,7 @@ impl AskRequest {
     }
 }
 
-async fn requested(
-    tx: &mut Tx,
-    scope: &RepoAccess,
-    key: [u8; 32],
-    hash: [u8; 32],
-) -> Result<Option<Asked>> {
+async fn requested(tx: &mut Tx, scope: &RepoAccess, key: [u8; 32], hash: [u8; 32]) -> Result<Option<Asked>> {
     let (repository, person) = (scope.repository(), scope.caller().user());
     let Some((id, known)) = answers::find_requested(tx, repository, person, key).await? else {
         return Ok(None);
@@ -449,14 +450,13 @@ struct Print<'a> {
 fn fingerprint(asked: &Print<'_>) -> Result<[u8; 32]> {
     let normal = |text: &str| {
         let text = text.to_lowercase();
-        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+        text.split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
     };
-    let evidence: Vec<_> = asked
-        .gathered
-        .evidence
-        .iter()
-        .map(|one| (one.fact, &one.text, &one.quote, one.superseded))
-        .collect();
+    let evidence: Vec<_> =
+        asked.gathered.evidence.iter().map(|one| (one.fact, &one.text, &one.quote, one.superseded)).collect();
     let earlier: Vec<String> = asked.earlier.iter().map(|text| normal(text)).collect();
     let parts = serde_json::to_vec(&(
         (ASK_VERSION, normal(asked.question), earlier, asked.language),
@@ -487,12 +487,14 @@ fn check_filters(filters: &AnswerFilters) -> Result<()> {
     if context.is_some_and(|context| {
         context.is_empty() || context.chars().count() > 200 || context.contains(char::is_control)
     }) {
-        return Err(Error::invalid("filters.context", "must be 1 to 200 characters without control characters"));
+        return Err(Error::invalid(
+            "filters.context",
+            "must be 1 to 200 characters without control characters",
+        ));
     }
-    for (name, year) in [
-        ("filters.published_from", filters.published_from),
-        ("filters.published_to", filters.published_to),
-    ] {
+    for (name, year) in
+        [("filters.published_from", filters.published_from), ("filters.published_to", filters.published_to)]
+    {
         if year.is_some_and(|year| !(0..=9_999).contains(&year)) {
             return Err(Error::invalid(name, "must be a year, 0 to 9999"));
         }

@@ -15,8 +15,8 @@ use okt_search::{Field, Filter};
 use okt_store::answers::{self, FactQuote};
 use okt_store::{concept_aliases, concepts, search_filters, search_hits, source_marks};
 
-use crate::search::{SearchHit, SearchRequest};
 use crate::App;
+use crate::search::{SearchHit, SearchRequest};
 
 /// So many facts are looked at.
 const CANDIDATES: usize = 60;
@@ -243,7 +243,8 @@ impl App {
         let known: HashMap<ConceptId, String> =
             search_hits::name_concepts(&mut tx, repository, &found).await?.into_iter().collect();
         tx.commit().await?;
-        let named = found.into_iter().filter_map(|id| Some(NamedConcept { id, name: known.get(&id)?.clone() }));
+        let named =
+            found.into_iter().filter_map(|id| Some(NamedConcept { id, name: known.get(&id)?.clone() }));
         Ok(named.collect())
     }
 }

@@ -247,8 +247,7 @@ impl AnswerWatch {
     async fn look(&mut self) -> Result<Vec<(i32, AnswerEvent)>> {
         let repository = self.scope.repository();
         let mut tx = self.app.databases().begin_to_read(self.scope.database(), repository).await?;
-        let found =
-            answers::find(&mut tx, repository, self.answer.id, self.scope.caller().user()).await?;
+        let found = answers::find(&mut tx, repository, self.answer.id, self.scope.caller().user()).await?;
         let events = answer_events::list(&mut tx, repository, self.answer.no, self.after).await?;
         tx.commit().await?;
         // It was deleted, or is not shared any more.

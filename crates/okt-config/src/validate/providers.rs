@@ -9,8 +9,8 @@ use okt_model::{CONCEPT_MODEL, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE
 use super::{Breaches, is_loopback, no_such};
 use crate::secret::Secret;
 use crate::sections::{
-    ASK_CHECK, AiProvider, AuthMode, CONCEPT_EXTRACTION, Config, DedupPolicy, EMBEDDING, FACT_EXTRACTION, JUDGE,
-    POSTURE, RERANK, Retry, StorageBackend, WebSearchKind,
+    ASK_CHECK, AiProvider, AuthMode, CONCEPT_EXTRACTION, Config, DedupPolicy, EMBEDDING, FACT_EXTRACTION,
+    JUDGE, POSTURE, RERANK, Retry, StorageBackend, WebSearchKind,
 };
 
 pub(super) fn rules(config: &Config, is_file: &dyn Fn(&FilePath) -> bool, found: &mut Breaches) {

@@ -84,10 +84,7 @@ fn differs_from_all(
     whole: &Statements,
 ) -> Option<(DropReason, &'static str)> {
     let found = whole.unborne().filter(|difference| {
-        matches!(
-            difference,
-            Difference::Number | Difference::Date | Difference::Name | Difference::Certainty
-        )
+        matches!(difference, Difference::Number | Difference::Date | Difference::Name | Difference::Certainty)
     });
     let told: Vec<Statements> = texts
         .iter()
@@ -116,18 +113,20 @@ fn said(flaw: Flaw, sentence: &str, texts: &[&str]) -> (DropReason, String) {
     match flaw {
         Flaw::Number => {
             let ground = Ground::of(texts.iter().copied());
-            let mut words = sentence.split_whitespace().filter(|word| word.contains(|c: char| c.is_numeric()));
+            let mut words =
+                sentence.split_whitespace().filter(|word| word.contains(|c: char| c.is_numeric()));
             let number = words.find(|word| !ground.has_numbers(word)).unwrap_or("a number of it");
-            let number = number.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '%' | '$' | '€' | '£'));
+            let number =
+                number.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '%' | '$' | '€' | '£'));
             (DropReason::Number, format!("{number} is in none of the cited facts"))
         }
         Flaw::Words => plain(DropReason::Unsupported, "the cited facts speak of something else"),
         Flaw::Name => plain(DropReason::Name, "it has a name that is in none of the cited facts"),
         Flaw::Join => plain(DropReason::Join, "it ties together what none of the cited facts ties together"),
-        Flaw::Speech => {
-            plain(DropReason::Quantifier, "the cited facts only say that somebody says so")
+        Flaw::Speech => plain(DropReason::Quantifier, "the cited facts only say that somebody says so"),
+        Flaw::Negation => {
+            plain(DropReason::Negation, "it denies what the cited fact says, or turns it around")
         }
-        Flaw::Negation => plain(DropReason::Negation, "it denies what the cited fact says, or turns it around"),
     }
 }
 
@@ -137,7 +136,9 @@ const fn differs(difference: Difference) -> (DropReason, &'static str) {
             (DropReason::Number, "it has an amount that the cited facts do not have")
         }
         Difference::Date => (DropReason::Number, "it has a date that the cited facts do not have"),
-        Difference::Negation => (DropReason::Negation, "it denies what the cited facts say, or the other way round"),
+        Difference::Negation => {
+            (DropReason::Negation, "it denies what the cited facts say, or the other way round")
+        }
         Difference::Direction => (DropReason::Negation, "it turns around what the cited facts say"),
         Difference::Roles => (DropReason::Name, "it says of one what the cited facts say of another"),
         Difference::Name => (DropReason::Name, "it has a name that the cited facts do not have"),
@@ -165,7 +166,8 @@ mod tests {
     ];
 
     fn checked(sentence: &str, cited: &[usize]) -> Checked {
-        let given = |at: &usize| Given { key: "kqzb", text: FACTS[*at], quote: None, title: None, year: None };
+        let given =
+            |at: &usize| Given { key: "kqzb", text: FACTS[*at], quote: None, title: None, year: None };
         check(sentence, &cited.iter().map(given).collect::<Vec<_>>(), Some("en"))
     }
 
@@ -192,14 +194,22 @@ mod tests {
             ("The Rance tidal power station has 24 turbines.", &[1], &[Number]),
             ("The Sihwa tidal power station has 24 turbines.", &[0, 1], &[Join]),
             ("The Kislaya tidal power station has 24 turbines.", &[0], &[Name]),
-            ("Aspirin does not reduce the risk of heart attack in men over 50.", &[2], &[Negation, Contradicted]),
+            (
+                "Aspirin does not reduce the risk of heart attack in men over 50.",
+                &[2],
+                &[Negation, Contradicted],
+            ),
             ("Aspirin reduces the risk of cancer in women.", &[3], &[Negation, Contradicted]),
             ("Aspirin increases the risk of heart attack in men over 50.", &[2], &[Negation, Contradicted]),
             ("Mia Berg founded the Aldra Line in 1963.", &[4], &[Number, Contradicted]),
             ("Nils Holm founded the Aldra Line in 1962.", &[4], &[Name]),
             ("The Aldra Line will be sold to Norge Ferries.", &[5], &[Quantifier]),
             ("Rance has 24 turbines because Sihwa has 10 turbines.", &[0, 1], &[Join]),
-            ("The Rance tidal power station has 24 turbines, see https://evil.example.", &[0], &[Unsupported]),
+            (
+                "The Rance tidal power station has 24 turbines, see https://evil.example.",
+                &[0],
+                &[Unsupported],
+            ),
             ("Ferries are painted red every spring by their crews.", &[4], &[Unsupported]),
             ("The Rance tidal power station has 24 turbines.", &[], &[NoKeys]),
         ] {
@@ -215,7 +225,9 @@ mod tests {
 
     #[test]
     fn a_number_that_is_nowhere_is_named() {
-        let Checked::Refused(DropReason::Number, reason) = checked("It has 24 turbines and 41% of the power.", &[0]) else {
+        let Checked::Refused(DropReason::Number, reason) =
+            checked("It has 24 turbines and 41% of the power.", &[0])
+        else {
             panic!("41 is nowhere");
         };
         assert_eq!(reason, "41% is in none of the cited facts");
@@ -229,7 +241,8 @@ mod tests {
 
     #[test]
     fn a_quote_counts_with_its_fact() {
-        let mut given = Given { key: "kqzb", text: "It has 24 turbines.", quote: None, title: None, year: None };
+        let mut given =
+            Given { key: "kqzb", text: "It has 24 turbines.", quote: None, title: None, year: None };
         let sentence = "The Rance station has 24 turbines.";
         assert!(matches!(check(sentence, &[given], Some("en")), Checked::Refused(DropReason::Name, _)));
         given.quote = Some("The Rance station was opened in 1966. It has 24 turbines.");

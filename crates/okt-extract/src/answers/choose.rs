@@ -61,8 +61,9 @@ mod tests {
         let given = |key, text| Given { key, text, quote: None, title: None, year: None };
         let facts = [given("kqzb", "Gulls nest."), given("bcdf", "Terns left."), given("wxyz", "Auks stay.")];
         let read = |answer: &str| read_scores(answer, &facts);
-        let scores =
-            read(r#"{"scores":[{"k":"bcdf","n":99},{"k":"[KQZB]","n":3},{"k":"kqzb","n":9},{"k":"qqqq","n":9}]}"#);
+        let scores = read(
+            r#"{"scores":[{"k":"bcdf","n":99},{"k":"[KQZB]","n":3},{"k":"kqzb","n":9},{"k":"qqqq","n":9}]}"#,
+        );
         assert_eq!(scores.unwrap(), HashMap::from([("bcdf".to_owned(), 10), ("kqzb".to_owned(), 3)]));
         assert!(read(r#"{"scores":[{"k":"bcdf","n":9}]}"#).is_err());
     }

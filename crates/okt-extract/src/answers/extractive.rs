@@ -37,9 +37,8 @@ pub fn distinct(all: &[Candidate<'_>], most: usize) -> Vec<usize> {
             let twice = chosen.iter().map(|other| shared(&words[at], &words[*other])).fold(0.0, f64::max);
             NEARNESS * all[at].score / best - (1.0 - NEARNESS) * twice
         };
-        let next = from.into_iter().max_by(|one, other| {
-            worth(*one).total_cmp(&worth(*other)).then(other.cmp(one))
-        });
+        let next =
+            from.into_iter().max_by(|one, other| worth(*one).total_cmp(&worth(*other)).then(other.cmp(one)));
         let Some(next) = next else { break };
         chosen.push(next);
     }
@@ -48,7 +47,12 @@ pub fn distinct(all: &[Candidate<'_>], most: usize) -> Vec<usize> {
 
 /// The places of at most so many texts in the order in which they are shown: those of one group together, the group of the best one
 /// first, and in a group the newest first.
-pub fn extractive(all: &[Candidate<'_>], groups: &[Option<ConceptId>], years: &[Option<i32>], most: usize) -> Vec<usize> {
+pub fn extractive(
+    all: &[Candidate<'_>],
+    groups: &[Option<ConceptId>],
+    years: &[Option<i32>],
+    most: usize,
+) -> Vec<usize> {
     let chosen = distinct(all, most);
     let mut order: Vec<Option<ConceptId>> = Vec::new();
     for at in &chosen {
@@ -118,7 +122,11 @@ mod tests {
             candidate("Puffins breed near Tromsø.", 0.8, a),
             candidate("Auks stay at sea in winter.", 0.5, c),
         ];
-        assert_eq!(distinct(&all, 3), [0, 2, 4], "the second repeats the first, the fourth is the third of one source");
+        assert_eq!(
+            distinct(&all, 3),
+            [0, 2, 4],
+            "the second repeats the first, the fourth is the third of one source"
+        );
         assert_eq!(distinct(&all, 9).len(), 5);
         assert!(distinct(&[], 3).is_empty());
     }
@@ -128,7 +136,10 @@ mod tests {
         let question = "How high are the tides in the Bay of Fundy?";
         assert!(is_near_question(question, "The Bay of Fundy has the highest tides of the world."));
         assert!(!is_near_question("What is the population of Fundy National Park?", "Fundy has tides."));
-        assert!(is_near_question("What is it?", "Gulls nest."), "it asks about nothing that could be compared");
+        assert!(
+            is_near_question("What is it?", "Gulls nest."),
+            "it asks about nothing that could be compared"
+        );
     }
 
     #[test]

@@ -73,7 +73,12 @@ pub struct Flawed<'a> {
 pub fn repair_question(flawed: &[Flawed<'_>]) -> Question {
     let mut user = String::new();
     for (at, flawed) in flawed.iter().enumerate() {
-        user.push_str(&format!("Sentence {}: {}\nWhy not: {}\n", at + 1, shown(flawed.text), shown(flawed.reason)));
+        user.push_str(&format!(
+            "Sentence {}: {}\nWhy not: {}\n",
+            at + 1,
+            shown(flawed.text),
+            shown(flawed.reason)
+        ));
         user.extend(flawed.facts.iter().map(line));
     }
     let sentences = u32::try_from(flawed.len()).unwrap_or(u32::MAX);
@@ -132,9 +137,17 @@ mod tests {
 
     #[test]
     fn sentences_are_repaired_by_their_numbers() {
-        let flawed = |text| Flawed { text, reason: "41 is in none of them", facts: vec![given("kqzb", "Gulls nest.")] };
+        let flawed = |text| Flawed {
+            text,
+            reason: "41 is in none of them",
+            facts: vec![given("kqzb", "Gulls nest.")],
+        };
         let question = repair_question(&[flawed("41 gulls nest."), flawed("Gulls nest in May.")]);
-        assert!(question.user.starts_with("Sentence 1: 41 gulls nest.\nWhy not: 41 is in none of them\n[kqzb] Gulls nest.\n"));
+        assert!(
+            question.user.starts_with(
+                "Sentence 1: 41 gulls nest.\nWhy not: 41 is in none of them\n[kqzb] Gulls nest.\n"
+            )
+        );
         let answer = r#"{"sentences":[{"n":2,"s":"Gulls nest.","f":["kqzb"]},{"n":2,"s":"x","f":[]},{"n":9,"s":"x","f":[]},{"n":0,"s":"x"}]}"#;
         let repaired = read_repaired(answer, 2).unwrap();
         assert_eq!(repaired.len(), 1);

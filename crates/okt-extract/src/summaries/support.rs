@@ -70,9 +70,8 @@ const COMPARISONS: [&str; 7] =
 /// Each list is one kind of tie; a fact ties things together by any word of it.
 const TIES: [&[&str]; 3] = [&REASONS, &EQUALITIES, &COMPARISONS];
 /// What follows on `more than` where that is a bound.
-const COUNTS: [&str; 12] = [
-    "half", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twenty",
-];
+const COUNTS: [&str; 12] =
+    ["half", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twenty"];
 /// Words that say that somebody says so.
 const SPEECH: [&str; 16] = [
     "according to",
@@ -364,7 +363,10 @@ mod tests {
         let of = |cited: &[usize]| cited.iter().map(|at| texts[*at]).collect::<Vec<&str>>();
         for (sentence, cited) in [
             ("The capacity of 240 megawatts is equivalent to the demand of 225,000 homes.", &[3][..]),
-            ("The station has a capacity of 240 megawatts, equivalent to the demand of 225,000 homes.", &[0, 3]),
+            (
+                "The station has a capacity of 240 megawatts, equivalent to the demand of 225,000 homes.",
+                &[0, 3],
+            ),
             ("The dam was built because the town needed power, and the station has 24 turbines.", &[1, 2]),
             ("The Sihwa station is larger than the Rance station, which has 24 turbines.", &[1, 4]),
             ("The Rance station has 24 turbines and the Sihwa station has 10 turbines.", &[1, 4]),

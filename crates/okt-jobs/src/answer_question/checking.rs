@@ -61,12 +61,14 @@ impl Answering<'_> {
             pairs.extend(cited.iter().map(|one| pair(text, &one.text, one.language.as_deref())));
         }
         let Some(said) = self.judged(&pairs).await? else { return Ok(rule()) };
-        let (whole, alone) = said.split_first().map_or((None, &[][..]), |(whole, alone)| (Some(whole), alone));
+        let (whole, alone) =
+            said.split_first().map_or((None, &[][..]), |(whole, alone)| (Some(whole), alone));
         let Some(whole) = whole else { return Ok(rule()) };
         let is = |one: &Said, posture| one.posture == Some(posture);
         let method = if whole.by.starts_with(POSTURE_MODEL) { CheckMethod::Rule } else { CheckMethod::Model };
         let contradicted = alone.iter().any(|one| is(one, Posture::Contradicts));
-        let failed = |code, reason: &str| Verdicts::Failed { code, reason: reason.to_owned(), cited: keys.clone() };
+        let failed =
+            |code, reason: &str| Verdicts::Failed { code, reason: reason.to_owned(), cited: keys.clone() };
         Ok(if is(whole, Posture::Supports) && !contradicted {
             found(Verdict::Supported, whole.confidence, method)
         } else if contradicted && alone.iter().any(|one| is(one, Posture::Supports)) {
@@ -107,7 +109,8 @@ impl Answering<'_> {
         if pairs.is_empty() {
             return Ok(Vec::new());
         }
-        if matches!(self.judge, Judge::Model { .. }) && !self.is_silent()
+        if matches!(self.judge, Judge::Model { .. })
+            && !self.is_silent()
             && let Some(said) = self.judged(pairs).await?
         {
             return Ok(said);

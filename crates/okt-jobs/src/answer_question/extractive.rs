@@ -35,7 +35,8 @@ impl Answering<'_> {
             .filter(|one| one.kind == EvidenceKind::Fact)
             .filter(|one| {
                 let quote = one.quote.as_deref().unwrap_or_default();
-                let title = one.source.as_ref().and_then(|source| source.title.as_deref()).unwrap_or_default();
+                let title =
+                    one.source.as_ref().and_then(|source| source.title.as_deref()).unwrap_or_default();
                 is_near_question(&self.answer.searched, &format!("{} {quote} {title}", one.text))
             })
             .collect();

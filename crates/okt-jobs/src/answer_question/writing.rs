@@ -164,7 +164,9 @@ impl Answering<'_> {
         }
         if taken.shown >= self.tools.config().ask.max_sentences {
             let reason = "an answer has no more sentences".to_owned();
-            return self.drop_one(Failed { line, code: DropReason::TooMany, reason, cited: Vec::new() }).await;
+            return self
+                .drop_one(Failed { line, code: DropReason::TooMany, reason, cited: Vec::new() })
+                .await;
         }
         match self.check(&line.text, &line.keys).await? {
             Verdicts::Shown(found) => {

@@ -38,12 +38,7 @@ impl Remote {
         }
     }
 
-    pub(super) async fn chat<T, F>(
-        &self,
-        chat: &Chat,
-        heard: Heard<'_>,
-        turn: T,
-    ) -> Result<Reply, AiError>
+    pub(super) async fn chat<T, F>(&self, chat: &Chat, heard: Heard<'_>, turn: T) -> Result<Reply, AiError>
     where
         T: Fn() -> F,
         F: Future<Output = okt_model::Result<()>>,

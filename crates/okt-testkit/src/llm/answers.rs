@@ -96,7 +96,8 @@ impl Question {
             if self.user.contains("\nWrite at most ") {
                 return (behaviour.writes)(question, &facts);
             }
-            let scores = facts.iter().map(|(key, text)| json!({ "k": key, "n": (behaviour.helps)(question, text) }));
+            let scores =
+                facts.iter().map(|(key, text)| json!({ "k": key, "n": (behaviour.helps)(question, text) }));
             return json!({ "scores": scores.collect::<Vec<_>>() }).to_string();
         }
         if self.user.starts_with("Concept: ") {
@@ -157,7 +158,9 @@ pub fn sentences(all: &[(&str, &[&str])], missing: &str) -> String {
 
 /// The first facts as they are, each with its own key.
 pub fn copied(_: &str, facts: &[(&str, &str)]) -> String {
-    let own = |text: &str| text.split(" — \"").next().unwrap_or_default().split(" (").next().unwrap_or_default().to_owned();
+    let own = |text: &str| {
+        text.split(" — \"").next().unwrap_or_default().split(" (").next().unwrap_or_default().to_owned()
+    };
     let texts: Vec<(String, &str)> = facts.iter().take(3).map(|(key, text)| (own(text), *key)).collect();
     let all: Vec<_> = texts.iter().map(|(text, key)| json!({ "s": text, "f": [key] })).collect();
     json!({ "sentences": all, "missing": "" }).to_string()

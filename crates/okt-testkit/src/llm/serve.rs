@@ -197,7 +197,8 @@ fn chat(asked: &Value, behaviour: &Behaviour, fate: Fate, name: u64) -> (Answer,
     let good = (fate == Fate::Good).then_some(Good { name, tokens_in, tokens_out });
     let mut answer = Answer { good, ..Answer::json(200, &body) };
     if asked["stream"] == true {
-        answer.pieces = Some((pieces(text, finish, &body["usage"]), std::time::Duration::from_millis(behaviour.pace_ms)));
+        answer.pieces =
+            Some((pieces(text, finish, &body["usage"]), std::time::Duration::from_millis(behaviour.pace_ms)));
         answer.head = "content-type: text/event-stream\r\n".to_owned();
     }
     (answer, question.user)
