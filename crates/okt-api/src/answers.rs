@@ -67,7 +67,7 @@ pub async fn ask(
     let begun = Instant::now();
     let explain = body.explain.unwrap_or(false);
     let request = body.parsed(key_of(&headers)?)?;
-    let (answer, again) = match api.app.ask(&repository.0, &request).await? {
+    let (answer, again) = match api.app.ask_question(&repository.0, &request).await? {
         Asked::New(answer) => (answer, false),
         Asked::Again(answer) => (answer, true),
         Asked::Mismatch => {

@@ -18,7 +18,7 @@ use okt_store::answers::{self as rows, AnswerFilter};
 use okt_store::{Tx, answer_feedback, conversations, counters};
 
 use crate::reports::{ReportText, SeenReport};
-use crate::{App, Origin};
+use crate::App;
 
 pub use asking::{AskRequest, Asked};
 pub use reading::{AnswerWatch, SeenAnswer};

@@ -128,7 +128,8 @@ fn shown(answer: &Value) -> String {
     }
     let mut cited: Vec<String> = Vec::new();
     for sentence in list(&answer["sentences"]) {
-        let numbers = list(&sentence["keys"]).iter().map(|key| {
+        let keys = list(&sentence["keys"]);
+        let numbers = keys.iter().map(|key| {
             let key = text(key);
             let at = cited.iter().position(|known| *known == key).unwrap_or_else(|| {
                 cited.push(key);

@@ -25,7 +25,6 @@ use okt_store::answer_events;
 use okt_store::answers::{self, AnswerFilter};
 use tokio::sync::Mutex;
 
-use self::settled::Ending;
 use crate::Tools;
 
 /// Runs after which a model that does not answer is given up, and the facts themselves are shown.

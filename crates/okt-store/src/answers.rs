@@ -223,14 +223,19 @@ pub async fn list(
                   a.language, a.mode_asked, a.mode, a.why_extractive, a.model, a.check_model, a.ask_version, a.status, a.shared,
                   a.cached, a.max_micro_usd, a.micro_usd, a.tokens_in, a.tokens_out, a.calls, a.sentence_count,
                   a.evidence_changed_at, a.created_at, a.finished_at
-             FROM (SELECT * FROM okt_repository.answers o
-                    WHERE o.repository_id = $1 AND o.asked_by = $2 AND $3::boolean IS NOT TRUE
+             FROM ((SELECT o.id FROM okt_repository.answers o
+                     WHERE o.repository_id = $1 AND o.asked_by = $2 AND $3::boolean IS NOT TRUE
+                       AND ($4::bigint IS NULL OR o.conversation_no = $4)
+                       AND o.id < coalesce($5::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+                     ORDER BY o.id DESC LIMIT $6)
                     UNION
-                   SELECT * FROM okt_repository.answers o
-                    WHERE o.repository_id = $1 AND o.shared AND $3::boolean IS NOT FALSE) AS a
+                   (SELECT o.id FROM okt_repository.answers o
+                     WHERE o.repository_id = $1 AND o.shared AND $3::boolean IS NOT FALSE
+                       AND ($4::bigint IS NULL OR o.conversation_no = $4)
+                       AND o.id < coalesce($5::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+                     ORDER BY o.id DESC LIMIT $6)) AS n
+             JOIN okt_repository.answers a ON a.repository_id = $1 AND a.id = n.id
              LEFT JOIN okt_repository.conversations c ON c.repository_id = $1 AND c.no = a.conversation_no
-            WHERE ($4::bigint IS NULL OR a.conversation_no = $4)
-              AND a.id < coalesce($5::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
             ORDER BY a.id DESC LIMIT $6"#,
         repository.uuid(),
         person.uuid(),
@@ -505,11 +510,6 @@ pub async fn mark_changed(
         &changed,
     );
     Ok(marked.fetch_all(conn).await?.into_iter().flatten().map(AnswerId::from).collect())
-}
-
-/// By the clock that says when questions were asked.
-pub async fn now(conn: &mut PgConnection) -> Result<DateTime<Utc>> {
-    Ok(sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(conn).await?)
 }
 
 /// What the last answers that a model has written have cost.

@@ -51,28 +51,6 @@ pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, aliases: 
     Ok(u64::try_from(inserted.fetch_one(conn).await?).map_err(Error::internal)?)
 }
 
-/// The concepts that have one of these names beside their own, which are given as they are compared, with that name. Not those that
-/// were merged into others.
-#[tracing::instrument(level = "debug", name = "db.concept_aliases.list_named", skip_all)]
-pub async fn list_named(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    names: &[String],
-    limit: i64,
-) -> Result<Vec<(String, ConceptId)>> {
-    let rows = sqlx::query!(
-        "SELECT a.alias_key, c.id FROM okt_repository.concept_aliases a
-           JOIN okt_repository.concepts c
-             ON c.repository_id = $1 AND c.no = a.concept_no AND c.merged_into IS NULL
-          WHERE a.repository_id = $1 AND a.alias_key = ANY ($2)
-          ORDER BY c.fact_count DESC, c.no LIMIT $3",
-        repository.uuid(),
-        names,
-        limit,
-    );
-    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.alias_key, row.id.into())).collect())
-}
-
 /// The other names of a concept, which is given by its number: its aliases, and the names and aliases of those that were merged
 /// into it, in the order of letters.
 #[tracing::instrument(level = "debug", name = "db.concept_aliases.list", skip_all)]

@@ -10,7 +10,6 @@ use okt_model::{
 use okt_store::answers::{self, AnswerEnd, NewAnswer};
 use okt_store::outbox::{self, When};
 use okt_store::{Tx, answer_events, conversations, counters, repository_settings};
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::gather::Gathered;
@@ -25,7 +24,7 @@ const MOST_CONCEPTS: usize = 8;
 pub(super) const EARLIER: i64 = 3;
 
 /// What somebody asks.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
 pub struct AskRequest {
     pub question: String,
     pub mode: Option<AnswerMode>,
@@ -36,7 +35,6 @@ pub struct AskRequest {
     pub language: Option<String>,
     pub shared: bool,
     /// An Idempotency-Key: with the same one the same question is answered once.
-    #[serde(skip)]
     pub key: Option<String>,
 }
 
@@ -67,21 +65,21 @@ struct Before {
 impl App {
     /// Finds evidence and has the answer written, by the job; one that was given to the same question from the same evidence is given
     /// again.
-    pub async fn ask(&self, scope: &RepoScope<FactRead>, request: &AskRequest) -> Result<Asked> {
-        match self.ask_once(scope, request).await {
+    pub async fn ask_question(&self, scope: &RepoScope<FactRead>, request: &AskRequest) -> Result<Asked> {
+        match self.ask_question_once(scope, request).await {
             // Some of those that count may have lost their jobs.
             Err(Error::TooManyAnswers(why)) => {
                 if !self.settle_all(scope).await? {
                     return Err(Error::TooManyAnswers(why));
                 }
-                self.ask_once(scope, request).await
+                self.ask_question_once(scope, request).await
             }
             asked => asked,
         }
     }
 
-    async fn ask_once(&self, scope: &RepoScope<FactRead>, request: &AskRequest) -> Result<Asked> {
-        if let Some(asked) = self.asked_before(scope, request).await? {
+    async fn ask_question_once(&self, scope: &RepoScope<FactRead>, request: &AskRequest) -> Result<Asked> {
+        if let Some(asked) = self.answered_before(scope, request).await? {
             return Ok(asked);
         }
         let question = checked_question(&request.question)?;
@@ -197,7 +195,7 @@ impl App {
     }
 
     /// What came of the same request before, without looking for anything.
-    async fn asked_before(&self, scope: &RepoAccess, request: &AskRequest) -> Result<Option<Asked>> {
+    async fn answered_before(&self, scope: &RepoAccess, request: &AskRequest) -> Result<Option<Asked>> {
         let Some((key, hash)) = request.hashes()? else { return Ok(None) };
         let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
         let found = requested(&mut tx, scope, key, hash).await?;
@@ -253,7 +251,7 @@ impl App {
     }
 
     /// What a person may spend in a day; `None` is no limit.
-    pub(super) fn daily_limit(&self, settings: AskSettings) -> Option<Money> {
+    pub(crate) fn daily_limit(&self, settings: AskSettings) -> Option<Money> {
         let installation = Money::from_usd(self.config().ask.per_person_per_day_usd);
         match settings.per_person_per_day {
             // A repository that says nothing may be spent says so.
@@ -318,7 +316,11 @@ impl App {
 impl AskRequest {
     fn hashes(&self) -> Result<Option<([u8; 32], [u8; 32])>> {
         let Some(key) = &self.key else { return Ok(None) };
-        let request = serde_json::to_vec(self).map_err(Error::internal)?;
+        let parts = (
+            (&self.question, self.mode, self.conversation, &self.filters),
+            (self.max_cost_usd, &self.language, self.shared),
+        );
+        let request = serde_json::to_vec(&parts).map_err(Error::internal)?;
         Ok(Some((Sha256::digest(key).into(), Sha256::digest(request).into())))
     }
 }

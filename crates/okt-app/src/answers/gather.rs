@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use chrono::Datelike as _;
 use okt_auth::permissions::{ConceptRead, FactRead, SourceRead};
 use okt_auth::{RepoAccess, RepoScope};
 use okt_extract::answers::keys;
@@ -116,6 +115,7 @@ impl App {
         let numbers: Vec<SourceId> = hits.iter().map(|hit| SourceId::from(hit.id)).collect();
         let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
         let numbers = search_filters::number_sources(&mut tx, scope.repository(), &numbers).await?;
+        let numbers: Vec<i64> = numbers.into_iter().collect();
         let sources = search_hits::get_sources(&mut tx, scope.repository(), &numbers).await?;
         tx.commit().await?;
         let quoted = |text: &str| {
@@ -223,17 +223,21 @@ impl App {
                 }
             }
         }
-        let names: BTreeSet<String> = grams.iter().map(|(_, _, key)| key.clone()).collect();
-        let names: Vec<String> = names.into_iter().filter(|key| !key.is_empty()).collect();
+        let names: BTreeSet<&str> = grams.iter().map(|(_, _, key)| key.as_str()).collect();
+        let names: Vec<&str> = names.into_iter().filter(|key| !key.is_empty()).collect();
         let repository = scope.repository();
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
-        let own = concepts::list_contexts(&mut tx, repository, &names, 1).await?;
-        let aliases = concept_aliases::list_named(&mut tx, repository, &names, 100).await?;
+        let aliases = concept_aliases::list_names(&mut tx, repository, &names).await?;
+        let aliases: HashMap<String, String> =
+            aliases.iter().map(|(name, alias)| (name_key(alias), name_key(name))).collect();
+        let keys: BTreeSet<String> =
+            names.iter().map(|key| (*key).to_owned()).chain(aliases.values().cloned()).collect();
+        let keys: Vec<String> = keys.into_iter().collect();
+        let known = concepts::list_contexts(&mut tx, repository, &keys, 1).await?;
+        let of = |key: &String| known.get(key).and_then(|contexts| contexts.first()).map(|one| one.id);
         let (mut taken, mut found): (Vec<bool>, Vec<ConceptId>) = (vec![false; words.len()], Vec::new());
         for (start, length, key) in grams {
-            let by_name = own.get(&key).and_then(|contexts| contexts.first()).map(|concept| concept.id);
-            let by_alias = || aliases.iter().find(|(alias, _)| *alias == key).map(|(_, id)| *id);
-            let Some(id) = by_name.or_else(by_alias) else { continue };
+            let Some(id) = of(&key).or_else(|| of(aliases.get(&key)?)) else { continue };
             let place = &mut taken[start..start + length];
             if !place.iter().any(|taken| *taken) && !found.contains(&id) && found.len() < LINKED {
                 place.fill(true);
@@ -330,10 +334,6 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The year of a piece of evidence.
-pub(super) fn year_of(evidence: &Evidence) -> Option<i32> {
-    evidence.source.as_ref()?.published_at.map(|day| day.year())
-}
 
 #[cfg(test)]
 mod tests {

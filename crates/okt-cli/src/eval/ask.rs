@@ -11,6 +11,7 @@
 mod check;
 mod swaps;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -75,7 +76,7 @@ pub fn measure(args: &AskArgs) -> anyhow::Result<(String, ExitCode)> {
 /// What one question was given.
 struct Given {
     found: Found,
-    tokens: usize,
+    tokens: u64,
     took: Duration,
 }
 
@@ -122,7 +123,7 @@ async fn ask(client: &Client, set: &Set, known: &Known, question: &Question) -> 
 }
 
 /// As a model would be shown it.
-fn tokens(fact: &Value) -> usize {
+fn tokens(fact: &Value) -> u64 {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (own, quote) = (text(&fact["text"]), text(&fact["quote"]));
     let quote = if quote == own { String::new() } else { quote };
@@ -139,13 +140,14 @@ fn table(set: &Set, known: &Known, all: &[Given]) -> String {
         pairs
             .map(|(question, given)| {
                 let ranked: Vec<usize> = given.found.sources.iter().enumerate().map(number).collect();
-                recall_at(&ranked, &question.gold.iter().copied().collect(), k)
+                let gold: HashSet<usize> = question.gold.iter().copied().collect();
+                recall_at(&ranked, &gold, k)
             })
             .collect()
     };
     let in_twenty = recalls(20);
     let complete: Vec<f64> = in_twenty.iter().map(|recall| f64::from(u8::from(*recall >= 1.0))).collect();
-    let mut tokens: Vec<usize> = all.iter().map(|given| given.tokens).collect();
+    let mut tokens: Vec<u64> = all.iter().map(|given| given.tokens).collect();
     let mut times: Vec<Duration> = all.iter().map(|given| given.took).collect();
     tokens.sort_unstable();
     times.sort_unstable();

@@ -5,7 +5,7 @@ use okt_model::{
 };
 use okt_queue::{Finished, JobError};
 use okt_store::answers::{self, AnswerEnd};
-use okt_store::{ai_calls, answer_events};
+use okt_store::{ai_calls, answer_events, repositories};
 
 use super::Answering;
 
@@ -47,7 +47,7 @@ impl Answering<'_> {
             AnswerStatus::Abstained => ending.missing.or_else(|| Some(NOTHING.to_owned())),
             _ => ending.missing,
         };
-        let took = chrono::Duration::zero().max(okt_store::answers::now(&mut tx).await? - answer.created_at);
+        let took = chrono::Duration::zero().max(repositories::now(&mut tx).await? - answer.created_at);
         let last = [
             AnswerEvent::Cost { cost, calls },
             AnswerEvent::Done {

@@ -102,7 +102,7 @@ async fn ask(call: &Call) -> Result<Outcome, Problem> {
                 max_cost_usd: arguments.max_cost_usd,
                 ..AskRequest::default()
             };
-            match app.ask(&place.scope, &request).await? {
+            match app.ask_question(&place.scope, &request).await? {
                 Asked::New(answer) | Asked::Again(answer) => answer.id,
                 Asked::Mismatch => {
                     return Err(Problem::new(Code::Internal, "a question without a key matches no other"));
