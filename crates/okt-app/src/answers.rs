@@ -5,6 +5,7 @@
 mod asking;
 mod gather;
 mod reading;
+mod request;
 
 use okt_auth::RepoScope;
 use okt_auth::permissions::{FactRead, ReportWrite};
@@ -17,11 +18,12 @@ use okt_queue::jobs::{self, TenantFilter};
 use okt_store::answers::{self as rows, AnswerFilter};
 use okt_store::{Tx, answer_feedback, conversations, counters};
 
-use crate::reports::{ReportText, SeenReport};
 use crate::App;
+use crate::reports::{ReportText, SeenReport};
 
-pub use asking::{AskRequest, Asked};
+pub use asking::Asked;
 pub use reading::{AnswerWatch, SeenAnswer};
+pub use request::AskRequest;
 
 use asking::unknown_conversation;
 use reading::MISSING;

@@ -202,7 +202,8 @@ mod tests {
              [1] \"The bees dance.\" — Bees, page 3\n[2] \"Bees tell where food is.\" — Food\n\n1 sentences had no evidence and \
              were left out.\n"
         );
-        let nothing = shown(&json!({ "mode": "extractive", "extractive_reason": "no_model", "sentences": [] }));
+        let nothing =
+            shown(&json!({ "mode": "extractive", "extractive_reason": "no_model", "sentences": [] }));
         assert!(nothing.starts_with("No model") && nothing.contains("Nothing is known"), "{nothing}");
     }
 }

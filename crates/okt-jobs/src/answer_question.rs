@@ -21,8 +21,8 @@ use okt_model::{
 };
 use okt_providers::ai::Model;
 use okt_queue::{Finished, JobContext, JobError};
-use okt_store::answer_events;
 use okt_store::answers::{self, AnswerFilter};
+use okt_store::{answer_events, repositories};
 use tokio::sync::Mutex;
 
 use crate::Tools;
@@ -46,6 +46,7 @@ pub(crate) async fn run(
         return ctx.begin().await?.commit(None).await;
     };
     let events = answer_events::list(&mut tx, ctx.repository(), answer.no, 0).await?;
+    let age = repositories::now(&mut tx).await? - answer.created_at;
     let mut earlier = Vec::new();
     if answer.conversation.is_some() {
         earlier = earlier_questions(&mut tx, &ctx, &answer).await?;
@@ -84,6 +85,7 @@ pub(crate) async fn run(
         repository_budget,
         judge,
         silent: AtomicBool::new(false),
+        patient: ctx.attempt() < RUNS && age < chrono::Duration::minutes(2),
         written: Mutex::new(events),
     };
     let ending = match (answer.mode, turned) {
@@ -150,6 +152,8 @@ struct Answering<'a> {
     judge: Judge,
     /// A checker did not answer, or may not be asked any more: the rest is checked by rules.
     silent: AtomicBool,
+    /// Another run may ask a model again that did not answer.
+    patient: bool,
     /// All events so far.
     written: Mutex<Vec<AnswerEvent>>,
 }

@@ -334,7 +334,6 @@ fn cut(text: &str) -> String {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -153,11 +153,13 @@ fn table(set: &Set, known: &Known, all: &[Given]) -> String {
     times.sort_unstable();
     let at = |length: usize, percent: usize| (length * percent).div_ceil(100).saturating_sub(1);
     let token = |percent| tokens.get(at(tokens.len(), percent)).copied().unwrap_or_default();
-    let time = |percent| times.get(at(times.len(), percent)).copied().unwrap_or_default().as_secs_f64() * 1000.0;
+    let time =
+        |percent| times.get(at(times.len(), percent)).copied().unwrap_or_default().as_secs_f64() * 1000.0;
     let mut out = String::new();
     let _ = writeln!(out, "{}: {} questions, the evidence of extractive answers", set.title, all.len());
     if known.missing > 0 {
-        let _ = writeln!(out, "{} texts are not processed in the repository and can't be found", known.missing);
+        let _ =
+            writeln!(out, "{} texts are not processed in the repository and can't be found", known.missing);
     }
     for k in [2, 5, 10, 20] {
         let _ = writeln!(out, "  recall@{k:<24} {:.4}", mean(&recalls(k)));

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use super::checking::{Found, Verdicts};
 use super::settled::Ending;
-use super::{Answering, RUNS, Stop, given, why};
+use super::{Answering, Stop, given, why};
 
 /// A fact that scores less does not help.
 const HELPFUL: u8 = 4;
@@ -48,14 +48,13 @@ impl Answering<'_> {
     /// A model that was to write did not. What was shown stays; where nothing was, the facts are.
     async fn not_written(&self, unanswered: Unanswered) -> Result<Ending, Stop> {
         let shown = self.written.lock().await.iter().any(|event| matches!(event, AnswerEvent::Sentence(_)));
-        let patient = self.ctx.attempt() < RUNS;
         match unanswered {
             // It may pass: the next run asks again, and goes on where this one was.
-            Unanswered::Retryable(error) if error.retryable() && patient => {
+            Unanswered::Retryable(error) if error.retryable() && self.patient => {
                 return Err(Stop::Job(JobError::Failed(error)));
             }
             // Somebody waits, so no job does: a budget does not come back in a moment.
-            Unanswered::Wait { budget: None, why, delay } if patient && delay.as_secs() <= 10 => {
+            Unanswered::Wait { budget: None, why, delay } if self.patient && delay.as_secs() <= 10 => {
                 return Err(Stop::Job(JobError::Waits { why, delay }));
             }
             _ => {}
@@ -144,7 +143,7 @@ impl Answering<'_> {
                     self.take(line, &mut taken, &mut failed).await?;
                 }
                 // What did not hold may hold when it is asked again.
-                if self.ctx.attempt() >= RUNS || !matches!(unanswered, Unanswered::Retryable(_)) {
+                if !self.patient || !matches!(unanswered, Unanswered::Retryable(_)) {
                     self.drop_all(failed).await?;
                 }
                 return Ok(Err(unanswered));

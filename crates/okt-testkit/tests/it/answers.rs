@@ -20,9 +20,11 @@ use okt_testkit::wait::eventually;
 use serde_json::{Value, json};
 
 const FUNDY: &str = "The Bay of Fundy has the highest tides of the world, with a range of 16 metres.";
-const RANCE: &str = "The Rance tidal power station in Brittany has 24 turbines with a capacity of 240 megawatts.";
+const RANCE: &str =
+    "The Rance tidal power station in Brittany has 24 turbines with a capacity of 240 megawatts.";
 const OPENED: &str = "The Rance tidal power station in Brittany was opened in 1966 by Charles de Gaulle.";
-const SIHWA: &str = "The Sihwa tidal power station in South Korea has 10 turbines with a capacity of 254 megawatts.";
+const SIHWA: &str =
+    "The Sihwa tidal power station in South Korea has 10 turbines with a capacity of 254 megawatts.";
 const TURBINES: &str = "How many turbines does the Rance tidal power station have?";
 const COPPER: &str = "Why did copper become so expensive on the markets of Zurich?";
 

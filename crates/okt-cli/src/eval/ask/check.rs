@@ -43,10 +43,8 @@ struct Tally {
 }
 
 fn held(sentence: &str, facts: &[&str]) -> Checked {
-    let given: Vec<Given<'_>> = facts
-        .iter()
-        .map(|text| Given { key: "kqzb", text, quote: None, title: None, year: None })
-        .collect();
+    let given: Vec<Given<'_>> =
+        facts.iter().map(|text| Given { key: "kqzb", text, quote: None, title: None, year: None }).collect();
     check(sentence, &given, Some("en"))
 }
 
@@ -95,7 +93,11 @@ impl Tally {
     fn table(&self, set: &str, list: bool) -> anyhow::Result<String> {
         let mut out = String::new();
         writeln!(out, "{set}: what the rules of the check let through")?;
-        writeln!(out, "  {:<22} {:>6} {:>9} {:>6} {:>8}", "claims that the text", "all", "supported", "open", "refused")?;
+        writeln!(
+            out,
+            "  {:<22} {:>6} {:>9} {:>6} {:>8}",
+            "claims that the text", "all", "supported", "open", "refused"
+        )?;
         for (gold, [all, passed, refused]) in &self.claims {
             writeln!(out, "  {gold:<22} {all:>6} {passed:>9} {:>6} {refused:>8}", all - passed - refused)?;
         }

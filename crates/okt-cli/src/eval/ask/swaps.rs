@@ -82,10 +82,7 @@ mod tests {
         let sentence = "The bridge of Aldra was opened in 1962.";
         assert_eq!(swapped(sentence, Swap::Number).unwrap(), "The bridge of Aldra was opened in 1965.");
         assert_eq!(swapped(sentence, Swap::Negation).unwrap(), "The bridge of Aldra was not opened in 1962.");
-        assert_eq!(
-            swapped("It was not opened.", Swap::Negation).unwrap(),
-            "It was opened."
-        );
+        assert_eq!(swapped("It was not opened.", Swap::Negation).unwrap(), "It was opened.");
         let named = swapped(sentence, Swap::Name).unwrap();
         assert!(!named.contains("Aldra") && named.starts_with("The bridge of "), "{named}");
         for swap in Swap::ALL {

@@ -127,7 +127,11 @@ async fn what_a_checker_does_not_support_is_said_otherwise_or_not_at_all() {
             .to_string()
     };
     let posture = |sentence: &str, fact: &str| {
-        if sentence.contains("capacity with turbines") { "related" } else { supports_what_it_has(sentence, fact) }
+        if sentence.contains("capacity with turbines") {
+            "related"
+        } else {
+            supports_what_it_has(sentence, fact)
+        }
     };
     let behaviour = Behaviour { writes, repairs, posture, ..Behaviour::default() };
     let app = by_model(behaviour.clone(), &[], &[RANCE, OPENED]).await;
@@ -135,17 +139,26 @@ async fn what_a_checker_does_not_support_is_said_otherwise_or_not_at_all() {
     sound(&answer);
     let shown = texts(&answer, "sentences");
     assert_eq!(shown, [RANCE, "The Rance tidal power station in Brittany has 24 turbines."], "{answer:#}");
-    assert_eq!((&answer["status"], &answer["missing"]), (&json!("answered"), &json!("how old it is")), "{answer:#}");
+    assert_eq!(
+        (&answer["status"], &answer["missing"]),
+        (&json!("answered"), &json!("how old it is")),
+        "{answer:#}"
+    );
 
     app.models.behave(Behaviour { repairs: Behaviour::default().repairs, ..behaviour });
     let answer = ask(&app, "How many turbines does the tidal power station in Brittany have?").await;
     sound(&answer);
-    assert_eq!((&answer["status"], codes(&answer)), (&json!("partly"), vec!["unsupported".to_owned()]), "{answer:#}");
+    assert_eq!(
+        (&answer["status"], codes(&answer)),
+        (&json!("partly"), vec!["unsupported".to_owned()]),
+        "{answer:#}"
+    );
 }
 
 #[tokio::test]
 async fn a_model_that_says_nothing_of_use_leaves_the_facts() {
-    let behaviour = Behaviour { faults: Faults { garbage: 1.0, ..Faults::default() }, ..Behaviour::default() };
+    let behaviour =
+        Behaviour { faults: Faults { garbage: 1.0, ..Faults::default() }, ..Behaviour::default() };
     let app = by_model(behaviour, &[], &[RANCE, OPENED]).await;
     let mut asked = stream(&app, &json!({ "question": TURBINES })).await;
     let heard = read_until(&mut asked, "done").await;

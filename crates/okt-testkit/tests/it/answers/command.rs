@@ -43,7 +43,8 @@ fn what_the_check_lets_through_is_measured() {
     let set = folder.path().join("fever_symmetric");
     std::fs::create_dir_all(&set).unwrap();
     let line = |claim: &str, gold: &str| {
-        serde_json::json!({ "claim": claim, "evidence_sentence": RANCE, "gold_label": gold, "id": 1 }).to_string()
+        serde_json::json!({ "claim": claim, "evidence_sentence": RANCE, "gold_label": gold, "id": 1 })
+            .to_string()
     };
     let lines = [
         line("The Rance tidal power station has 24 turbines.", "SUPPORTS"),

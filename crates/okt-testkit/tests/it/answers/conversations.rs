@@ -11,11 +11,15 @@ async fn each_of_five_turns_stands_by_itself() {
     let made = app.post("/conversations", &json!({})).await;
     assert_eq!(made.status, 201, "{made:?}");
     let id = made.json()["id"].as_str().unwrap().to_owned();
-    let questions =
-        [TURBINES, "When was it opened?", "By whom?", "How many turbines does Sihwa have?", "And its capacity?"];
+    let questions = [
+        TURBINES,
+        "When was it opened?",
+        "By whom?",
+        "How many turbines does Sihwa have?",
+        "And its capacity?",
+    ];
     for question in questions {
-        let answer =
-            ask_as(&app, &app.owner, &json!({ "question": question, "conversation_id": id })).await;
+        let answer = ask_as(&app, &app.owner, &json!({ "question": question, "conversation_id": id })).await;
         sound(&answer);
         assert_eq!(answer["conversation_id"], json!(id));
         assert_eq!(answer["question"], json!(question), "both forms are kept");
@@ -31,7 +35,10 @@ async fn each_of_five_turns_stands_by_itself() {
         "SELECT count(*) FROM okt_repository.answers WHERE searched LIKE 'When was it opened? %' OR searched = 'When was it opened?'",
     );
     assert_eq!(kept.await, 1);
-    assert_eq!(app.read(&format!("/answers?conversation_id={id}")).await["data"].as_array().unwrap().len(), 5);
+    assert_eq!(
+        app.read(&format!("/answers?conversation_id={id}")).await["data"].as_array().unwrap().len(),
+        5
+    );
     assert_eq!(app.delete(&format!("/conversations/{id}")).await.status, 204);
     assert_eq!(app.get(&format!("/conversations/{id}")).await.status, 404);
     assert_eq!(app.count("SELECT count(*) FROM okt_repository.answers").await, 0);
@@ -43,8 +50,12 @@ async fn a_follow_up_is_looked_for_with_what_the_last_answer_was_about() {
     let made = app.post("/conversations", &json!({ "title": "Tides" })).await.json();
     let id = made["id"].as_str().unwrap();
     let first = ask_as(&app, &app.owner, &json!({ "question": OPENED, "conversation_id": id })).await;
-    let next =
-        ask_as(&app, &app.owner, &json!({ "question": "How many turbines are there?", "conversation_id": id })).await;
+    let next = ask_as(
+        &app,
+        &app.owner,
+        &json!({ "question": "How many turbines are there?", "conversation_id": id }),
+    )
+    .await;
     let named: Vec<&str> =
         list(&first, "concepts").iter().map(|concept| concept["name"].as_str().unwrap()).collect();
     let searched = next["question_as_searched"].as_str().unwrap();

@@ -6,8 +6,8 @@ use okt_testkit::app::TestApp;
 use serde_json::{Value, json};
 
 use super::{
-    COPPER, FUNDY, OPENED, RANCE, SIHWA, SOON, TURBINES, ask, ask_as, events, extractive, list, read_until, say,
-    sound, stream, texts,
+    COPPER, FUNDY, OPENED, RANCE, SIHWA, SOON, TURBINES, ask, ask_as, events, extractive, list, read_until,
+    say, sound, stream, texts,
 };
 
 #[tokio::test]
@@ -91,7 +91,8 @@ async fn evidence_is_there_before_anybody_works() {
     assert!(begun.elapsed().as_secs() < 2, "{:?}", begun.elapsed());
     assert!(!list(&heard[1].data, "facts").is_empty());
     // Whoever does not stream is told which answer to wait for.
-    let waiting = app.post("/ask", &json!({ "question": "How high are the tides of the Bay of Fundy?" })).await;
+    let waiting =
+        app.post("/ask", &json!({ "question": "How high are the tides of the Bay of Fundy?" })).await;
     assert_eq!(waiting.status, 202, "{waiting:?}");
     assert!(waiting.json()["answer_id"].is_string() && waiting.json()["job_id"].is_string());
 }
@@ -158,7 +159,10 @@ async fn answers_belong_to_who_asked_until_they_are_shared() {
 
     assert_eq!(app.delete(&path).await.status, 204);
     assert_eq!(app.get(&path).await.status, 404);
-    assert_eq!(app.delete_as(&viewer, &format!("/answers/{}", theirs["id"].as_str().unwrap())).await.status, 204);
+    assert_eq!(
+        app.delete_as(&viewer, &format!("/answers/{}", theirs["id"].as_str().unwrap())).await.status,
+        204
+    );
     for table in ["answers", "answer_events", "answer_facts", "answer_feedback"] {
         assert_eq!(app.count(&format!("SELECT count(*) FROM okt_repository.{table}")).await, 0, "{table}");
     }
@@ -181,8 +185,7 @@ async fn an_answer_becomes_a_report_that_cites_and_is_checked() {
     let body = app.read(&format!("/reports/{report}?include=body")).await;
     assert!(body["body_markdown"].as_str().unwrap().contains("](<fact:"), "{body:#}");
     let nothing = ask(&app, COPPER).await;
-    let refused =
-        app.post(&format!("/answers/{}/report", nothing["id"].as_str().unwrap()), &json!({})).await;
+    let refused = app.post(&format!("/answers/{}/report", nothing["id"].as_str().unwrap()), &json!({})).await;
     assert_eq!(refused.status, 409, "{refused:?}");
 }
 
@@ -199,7 +202,11 @@ async fn questions_filters_and_modes_are_checked() {
         (json!({ "question": TURBINES, "conversation_id": app.repository.to_string() }), "conversation_id"),
     ] {
         let refused = app.post("/ask", &body).await;
-        assert_eq!((refused.status.as_u16(), &refused.json()["errors"][0]["field"]), (422, &json!(field)), "{refused:?}");
+        assert_eq!(
+            (refused.status.as_u16(), &refused.json()["errors"][0]["field"]),
+            (422, &json!(field)),
+            "{refused:?}"
+        );
     }
     let refused = app.post("/ask", &json!({ "question": TURBINES, "mode": "model" })).await;
     assert_eq!((refused.status.as_u16(), refused.problem()), (503, "not_configured".to_owned()));
@@ -226,7 +233,8 @@ async fn what_disagrees_stands_beside_what_is_cited() {
     let answer = ask(&app, TURBINES).await;
     sound(&answer);
     let shown = texts(&answer, "sentences");
-    let against: Vec<String> = list(&answer, "disagreeing").iter().flat_map(|one| texts(one, "facts")).collect();
+    let against: Vec<String> =
+        list(&answer, "disagreeing").iter().flat_map(|one| texts(one, "facts")).collect();
     let both = [RANCE.to_owned(), other];
     assert!(both.iter().all(|text| shown.contains(text) || against.contains(text)), "{answer:#}");
     assert!(both.iter().any(|text| against.contains(text)), "{answer:#}");
@@ -235,19 +243,24 @@ async fn what_disagrees_stands_beside_what_is_cited() {
 #[tokio::test]
 async fn a_passage_stands_in_where_facts_are_few() {
     // Nothing of it becomes a fact.
-    let builder = TestApp::builder().settings(&[
-        SOON,
-        ("SVC__PROVIDERS__DECOMPOSITION__FACT_EXTRACTION__MODEL", ""),
-    ]);
+    let builder =
+        TestApp::builder().settings(&[SOON, ("SVC__PROVIDERS__DECOMPOSITION__FACT_EXTRACTION__MODEL", "")]);
     let mut app = builder.start().await;
     app.work().await;
     say(&app, &[&format!("{RANCE} {OPENED}")]).await;
     let answer = ask(&app, TURBINES).await;
     sound(&answer);
-    let passages: Vec<&Value> = list(&answer, "facts").iter().filter(|fact| fact["kind"] == "passage").collect();
-    assert!(passages.iter().all(|passage| passage["id"].is_null() && passage["quote"].is_string()), "{answer:#}");
+    let passages: Vec<&Value> =
+        list(&answer, "facts").iter().filter(|fact| fact["kind"] == "passage").collect();
+    assert!(
+        passages.iter().all(|passage| passage["id"].is_null() && passage["quote"].is_string()),
+        "{answer:#}"
+    );
     if list(&answer, "facts").iter().all(|fact| fact["kind"] == "passage") {
         assert!(!passages.is_empty(), "{answer:#}");
-        assert_eq!(answer["status"], "abstained", "without a model a passage says nothing by itself: {answer:#}");
+        assert_eq!(
+            answer["status"], "abstained",
+            "without a model a passage says nothing by itself: {answer:#}"
+        );
     }
 }

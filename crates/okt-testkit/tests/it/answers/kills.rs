@@ -9,8 +9,8 @@ use okt_testkit::wait::eventually;
 use serde_json::json;
 
 use super::{
-    Event, FUNDY, OPENED, RANCE, SIHWA, TURBINES, by_model, events, faithful, list, sound, supports_what_it_has,
-    texts,
+    Event, FUNDY, OPENED, RANCE, SIHWA, TURBINES, by_model, events, faithful, list, sound,
+    supports_what_it_has, texts,
 };
 
 /// Reads events of a stream until there are so many, or it ends.
@@ -79,7 +79,11 @@ async fn after_a_worker_and_an_api_process_are_killed_the_answer_is_written_to_i
     .await;
     drop((worker, other));
     let ids: Vec<i64> = heard.iter().chain(&rest).map(|event| event.id).collect();
-    assert_eq!(ids, (1..=i64::try_from(ids.len()).unwrap()).collect::<Vec<_>>(), "none is lost and none comes twice");
+    assert_eq!(
+        ids,
+        (1..=i64::try_from(ids.len()).unwrap()).collect::<Vec<_>>(),
+        "none is lost and none comes twice"
+    );
     let answer = app.read(&format!("/answers/{id}")).await;
     sound(&answer);
     assert_eq!(answer["status"], "answered", "{answer:#}");

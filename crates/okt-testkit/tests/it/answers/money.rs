@@ -72,7 +72,8 @@ async fn an_answer_that_could_cost_more_than_it_may_is_the_facts() {
 async fn three_answers_of_a_person_are_on_their_way_at_once() {
     let mut app = by_model(faithful(), &[], &[RANCE, OPENED, SIHWA]).await;
     app.rest();
-    let question = |n: u32| json!({ "question": format!("How many turbines does the Rance station have, {n}?") });
+    let question =
+        |n: u32| json!({ "question": format!("How many turbines does the Rance station have, {n}?") });
     let mut begun = Vec::new();
     for n in 0..3 {
         let asked = stream(&app, &question(n)).await;

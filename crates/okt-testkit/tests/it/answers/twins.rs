@@ -14,7 +14,8 @@ const QUESTIONS: [(&str, &str, &str); 4] = [
 
 /// It knows the answers by heart, and cites the first fact for whatever it says.
 fn from_memory(question: &str, facts: &[(&str, &str)]) -> String {
-    let said = QUESTIONS.iter().find(|(asked, ..)| *asked == question).map_or("Nobody knows.", |(_, said, _)| *said);
+    let said =
+        QUESTIONS.iter().find(|(asked, ..)| *asked == question).map_or("Nobody knows.", |(_, said, _)| *said);
     let first = facts.first().map_or("zzzz", |(key, _)| *key);
     let of = facts.iter().find(|(_, text)| text.contains(said)).map_or(first, |(key, _)| *key);
     sentences(&[(said, &[of])], "")

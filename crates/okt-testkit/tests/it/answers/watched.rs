@@ -74,7 +74,9 @@ async fn without_reports_only_facts_that_answers_cite_are_noted() {
     let fact = answer["sentences"][0]["fact_ids"][0].as_str().unwrap();
     app.sql(&format!("UPDATE okt_repository.facts SET status = 'rejected' WHERE id = '{fact}'")).await;
     assert_eq!(noted().await, 1);
-    let others = format!("UPDATE okt_repository.facts SET status = 'rejected' WHERE id <> '{fact}' AND no NOT IN (SELECT fact_no FROM okt_repository.answer_facts)");
+    let others = format!(
+        "UPDATE okt_repository.facts SET status = 'rejected' WHERE id <> '{fact}' AND no NOT IN (SELECT fact_no FROM okt_repository.answer_facts)"
+    );
     app.sql(&others).await;
     assert_eq!(noted().await, 1);
 }

@@ -20,8 +20,8 @@ use uuid::Uuid;
 
 use crate::repositories::two_databases::{REPOSITORIES, TwoDatabases, id_of, path};
 use crate::repositories::{
-    isolation_answers, isolation_facts, isolation_investigations, isolation_judgements, isolation_reports, isolation_search,
-    isolation_sources, isolation_summaries,
+    isolation_answers, isolation_facts, isolation_investigations, isolation_judgements, isolation_reports,
+    isolation_search, isolation_sources, isolation_summaries,
 };
 
 /// Rows of a repository in every table of its home.

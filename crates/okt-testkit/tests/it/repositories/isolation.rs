@@ -22,9 +22,9 @@ use uuid::Uuid;
 
 use crate::repositories::two_databases::TwoDatabases;
 use crate::repositories::{
-    isolation_answers, isolation_bundles, isolation_concepts, isolation_curation, isolation_exports, isolation_facts,
-    isolation_investigations, isolation_judgements, isolation_passages, isolation_reports, isolation_search,
-    isolation_sources, isolation_summaries,
+    isolation_answers, isolation_bundles, isolation_concepts, isolation_curation, isolation_exports,
+    isolation_facts, isolation_investigations, isolation_judgements, isolation_passages, isolation_reports,
+    isolation_search, isolation_sources, isolation_summaries,
 };
 
 /// What the other tenant has, by the names under which one could ask for it.

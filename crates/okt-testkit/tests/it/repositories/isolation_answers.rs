@@ -109,9 +109,9 @@ pub(crate) const WRITES: [&str; 5] = [
 
 pub(crate) const CALLS: &[(&str, Call)] = &[
     ("answers::quote_facts", |conn, repository, theirs| {
-        Box::pin(async move {
-            Ok(!answers::quote_facts(conn, repository, &[theirs.fact_no]).await?.is_empty())
-        })
+        Box::pin(
+            async move { Ok(!answers::quote_facts(conn, repository, &[theirs.fact_no]).await?.is_empty()) },
+        )
     }),
     ("answers::insert", |conn, repository, _| {
         Box::pin(async move {
@@ -121,14 +121,12 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         })
     }),
     ("answers::find_requested", |conn, repository, _| {
-        Box::pin(async move {
-            Ok(answers::find_requested(conn, repository, person(), KEY).await?.is_some())
-        })
+        Box::pin(async move { Ok(answers::find_requested(conn, repository, person(), KEY).await?.is_some()) })
     }),
     ("answers::find", |conn, repository, theirs| {
-        Box::pin(async move {
-            Ok(answers::find(conn, repository, theirs.answer.done, person()).await?.is_some())
-        })
+        Box::pin(
+            async move { Ok(answers::find(conn, repository, theirs.answer.done, person()).await?.is_some()) },
+        )
     }),
     ("answers::hold_running", |conn, repository, theirs| {
         Box::pin(async move {
@@ -137,8 +135,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("answers::list", |conn, repository, theirs| {
         Box::pin(async move {
-            let filter =
-                AnswerFilter { shared: None, conversation: Some(theirs.answer.conversation_no) };
+            let filter = AnswerFilter { shared: None, conversation: Some(theirs.answer.conversation_no) };
             any(answers::list(conn, repository, person(), filter, None, 10).await?)
         })
     }),
@@ -171,14 +168,11 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
         Box::pin(async move { answers::end(conn, repository, theirs.answer.running_no, &ended()).await })
     }),
     ("answers::share", |conn, repository, theirs| {
-        Box::pin(async move {
-            answers::share(conn, repository, theirs.answer.done, person(), true).await
-        })
+        Box::pin(async move { answers::share(conn, repository, theirs.answer.done, person(), true).await })
     }),
     ("answers::delete", |conn, repository, theirs| {
         Box::pin(async move {
-            let gone =
-                answers::delete(conn, repository, person(), Some(theirs.answer.done), None).await?;
+            let gone = answers::delete(conn, repository, person(), Some(theirs.answer.done), None).await?;
             Ok(!gone.is_empty())
         })
     }),
@@ -225,8 +219,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("answer_feedback::list", |conn, repository, theirs| {
         Box::pin(async move {
-            let found =
-                answer_feedback::list(conn, repository, theirs.answer.done_no, person()).await?;
+            let found = answer_feedback::list(conn, repository, theirs.answer.done_no, person()).await?;
             Ok(found.iter().any(|one| one.verdict == FeedbackVerdict::Right))
         })
     }),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use okt_model::{
-    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactId, FactStatus, InvestigationId, JobId, MarkKind,
-    NewConceptMerge, NewFact, RepositoryId, SourceId, UnitKind, UserId,
+    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactId, FactStatus, InvestigationId, JobId,
+    MarkKind, NewConceptMerge, NewFact, RepositoryId, SourceId, UnitKind, UserId,
 };
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concept_relations::{self, Folded};
