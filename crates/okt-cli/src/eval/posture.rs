@@ -49,7 +49,7 @@ pub struct PostureArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Part {
+pub enum Part {
     Train,
     Dev,
     Test,
