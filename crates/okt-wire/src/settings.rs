@@ -58,6 +58,7 @@ pub struct AskSettingsChange {
 }
 
 /// Null is something else than nothing.
+#[expect(clippy::option_option, reason = "left out, null, or a number")]
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<f64>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }

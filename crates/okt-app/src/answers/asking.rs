@@ -147,31 +147,7 @@ impl App {
             shared: request.shared,
             max_cost: if by_model { max_cost } else { Money::ZERO },
         };
-        let no = answers::insert(&mut tx, repository, &new).await?;
-        let begun = [
-            AnswerEvent::Understood {
-                searched: gathered.searched.clone(),
-                mode: means.mode,
-                why_extractive: means.why,
-                concepts: gathered.concepts.clone(),
-            },
-            AnswerEvent::Evidence {
-                facts: gathered.evidence.clone(),
-                near_only: gathered.near_only,
-                degraded: gathered.degraded.map(str::to_owned),
-            },
-        ];
-        answer_events::append(&mut tx, repository, no, &begun).await?;
-        match (&same, job) {
-            (Some(same), _) => repeat(&mut tx, scope, no, same).await?,
-            (None, Some(job)) => {
-                outbox::push(&mut tx, repository, job, &AnswerQuestion { answer: id }, When::default())
-                    .await?;
-            }
-            (None, None) => abstain(&mut tx, scope, no, &means).await?,
-        }
-        let answer =
-            answers::find(&mut tx, repository, id, person).await?.ok_or(Error::NotFound("answer"))?;
+        let answer = begin(&mut tx, scope, &new, &gathered, same.as_ref()).await?;
         tx.commit().await?;
         Ok(Asked::New(answer))
     }
@@ -307,6 +283,41 @@ async fn requested(tx: &mut Tx, scope: &RepoAccess, key: [u8; 32], hash: [u8; 32
     Ok(Some(Asked::Again(answer)))
 }
 
+/// Keeps a question with its evidence, and has it answered: by what was said before, by the job, or by nobody.
+async fn begin(
+    tx: &mut Tx,
+    scope: &RepoAccess,
+    new: &NewAnswer<'_>,
+    gathered: &Gathered,
+    same: Option<&Answer>,
+) -> Result<Answer> {
+    let repository = scope.repository();
+    let no = answers::insert(tx, repository, new).await?;
+    let begun = [
+        AnswerEvent::Understood {
+            searched: gathered.searched.clone(),
+            mode: new.mode,
+            why_extractive: new.why_extractive,
+            concepts: gathered.concepts.clone(),
+        },
+        AnswerEvent::Evidence {
+            facts: gathered.evidence.clone(),
+            near_only: gathered.near_only,
+            degraded: gathered.degraded.map(str::to_owned),
+        },
+    ];
+    answer_events::append(tx, repository, no, &begun).await?;
+    match (same, new.job) {
+        (Some(same), _) => repeat(tx, scope, no, same).await?,
+        (None, Some(job)) => {
+            outbox::push(tx, repository, job, &AnswerQuestion { answer: new.id }, When::default()).await?;
+        }
+        (None, None) => abstain(tx, scope, no, new).await?,
+    }
+    let found = answers::find(tx, repository, new.id, new.asked_by).await?;
+    found.ok_or(Error::NotFound("answer"))
+}
+
 /// What an answer was about: what its question named, then what the facts that it cites speak of first.
 fn spoken_of(events: impl Iterator<Item = AnswerEvent>) -> Vec<NamedConcept> {
     let (mut concepts, mut evidence, mut cited): (Vec<NamedConcept>, Vec<Evidence>, Vec<FactId>) =
@@ -382,7 +393,7 @@ async fn repeat(tx: &mut Tx, scope: &RepoAccess, no: i64, same: &Answer) -> Resu
 }
 
 /// Nothing was found that has to do with the question: nobody is asked.
-async fn abstain(tx: &mut Tx, scope: &RepoAccess, no: i64, means: &Means) -> Result<()> {
+async fn abstain(tx: &mut Tx, scope: &RepoAccess, no: i64, new: &NewAnswer<'_>) -> Result<()> {
     let repository = scope.repository();
     let done = AnswerEvent::Done {
         status: AnswerStatus::Abstained,
@@ -391,14 +402,14 @@ async fn abstain(tx: &mut Tx, scope: &RepoAccess, no: i64, means: &Means) -> Res
         model: None,
         cached: false,
         took_ms: 0,
-        why_extractive: means.why,
+        why_extractive: new.why_extractive,
     };
     let cost = AnswerEvent::Cost { cost: Cost::default(), calls: 0 };
     answer_events::append(tx, repository, no, &[cost, done]).await?;
     let end = AnswerEnd {
         status: AnswerStatus::Abstained,
-        mode: means.mode,
-        why_extractive: means.why,
+        mode: new.mode,
+        why_extractive: new.why_extractive,
         cached: false,
         cost: Cost::default(),
         calls: 0,

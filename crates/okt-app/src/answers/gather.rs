@@ -223,15 +223,15 @@ impl App {
                 }
             }
         }
-        let names: BTreeSet<&str> = grams.iter().map(|(_, _, key)| key.as_str()).collect();
-        let names: Vec<&str> = names.into_iter().filter(|key| !key.is_empty()).collect();
+        let written: BTreeSet<&str> = grams.iter().map(|(_, _, key)| key.as_str()).collect();
+        let written: Vec<&str> = written.into_iter().filter(|key| !key.is_empty()).collect();
         let repository = scope.repository();
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
-        let aliases = concept_aliases::list_names(&mut tx, repository, &names).await?;
+        let aliases = concept_aliases::list_names(&mut tx, repository, &written).await?;
         let aliases: HashMap<String, String> =
             aliases.iter().map(|(name, alias)| (name_key(alias), name_key(name))).collect();
         let keys: BTreeSet<String> =
-            names.iter().map(|key| (*key).to_owned()).chain(aliases.values().cloned()).collect();
+            written.iter().map(|key| (*key).to_owned()).chain(aliases.values().cloned()).collect();
         let keys: Vec<String> = keys.into_iter().collect();
         let known = concepts::list_contexts(&mut tx, repository, &keys, 1).await?;
         let of = |key: &String| known.get(key).and_then(|contexts| contexts.first()).map(|one| one.id);
@@ -244,12 +244,12 @@ impl App {
                 found.push(id);
             }
         }
-        let known: HashMap<ConceptId, String> =
+        let names: HashMap<ConceptId, String> =
             search_hits::name_concepts(&mut tx, repository, &found).await?.into_iter().collect();
         tx.commit().await?;
-        let named =
-            found.into_iter().filter_map(|id| Some(NamedConcept { id, name: known.get(&id)?.clone() }));
-        Ok(named.collect())
+        let of_question =
+            found.into_iter().filter_map(|id| Some(NamedConcept { id, name: names.get(&id)?.clone() }));
+        Ok(of_question.collect())
     }
 }
 
@@ -356,7 +356,10 @@ mod tests {
         let (fundy, tides, rance) = (concept("Bay of Fundy"), concept("tide"), concept("Rance"));
         let before = [fundy.clone(), tides.clone()];
         assert_eq!(self_contained("And in winter?", &[], &before), "And in winter? Bay of Fundy tide");
-        assert_eq!(self_contained("And the tide?", &[tides.clone()], &before), "And the tide? Bay of Fundy");
+        assert_eq!(
+            self_contained("And the tide?", std::slice::from_ref(&tides), &before),
+            "And the tide? Bay of Fundy"
+        );
         assert_eq!(self_contained("Rance tides?", &[tides, rance], &before), "Rance tides?");
         assert_eq!(self_contained("Why?", &[], &[]), "Why?");
     }

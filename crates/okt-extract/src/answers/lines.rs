@@ -83,28 +83,34 @@ impl Lines {
 pub fn read_answer(answer: &str) -> Result<Written, Misfit> {
     let lines = Lines::default().read(answer);
     let ending = ending(answer);
-    if lines.is_empty() && ending.is_none() {
+    if lines.is_empty() && !ending.is_there {
         return Err(malformed("has no sentence and does not say that there is none", &ANSWER));
     }
-    let missing = ending.flatten().map(|text| one_line(&text)).filter(|text| !text.is_empty());
+    let missing = ending.missing.map(|text| one_line(&text)).filter(|text| !text.is_empty());
     let missing = missing.map(|text| text.chars().take(LONGEST_MISSING).collect());
     Ok(Written { lines, missing })
 }
 
-/// What the answer says is missing; `None` if it says nothing about it.
-fn ending(answer: &str) -> Option<Option<String>> {
-    let mut said = None;
+/// How an answer ends.
+#[derive(Default)]
+struct Ended {
+    /// It says that there are sentences, or that there are none.
+    is_there: bool,
+    missing: Option<String>,
+}
+
+fn ending(answer: &str) -> Ended {
+    let mut ended = Ended::default();
     for (open, _) in answer.match_indices('{').take(2 * MOST_LINES) {
         let mut values = Deserializer::from_str(&answer[open..]).into_iter::<Ending>();
         let Some(Ok(ending)) = values.next() else { continue };
+        ended.is_there |= ending.missing.is_some() || ending.none == Some(true) || ending.sentences.is_some();
         if ending.missing.as_ref().is_some_and(|text| !text.trim().is_empty()) {
-            return Some(ending.missing);
-        }
-        if ending.missing.is_some() || ending.none == Some(true) || ending.sentences.is_some() {
-            said = Some(None);
+            ended.missing = ending.missing;
+            break;
         }
     }
-    said
+    ended
 }
 
 /// Letters only: whatever is written around a key is not part of it.

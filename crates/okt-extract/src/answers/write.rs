@@ -47,11 +47,10 @@ pub(super) fn line(fact: &Given<'_>) -> String {
         line.extend([" — \"", &shown(quote), "\""]);
     }
     let title = fact.title.map(shown).filter(|title| !title.is_empty());
-    match (title, fact.year) {
-        (Some(title), Some(year)) => line.push_str(&format!(" ({title}, {year})")),
-        (Some(title), None) => line.push_str(&format!(" ({title})")),
-        (None, Some(year)) => line.push_str(&format!(" ({year})")),
-        (None, None) => {}
+    let year = fact.year.map(|year| year.to_string());
+    let from: Vec<String> = title.into_iter().chain(year).collect();
+    if !from.is_empty() {
+        line.extend([" (", &from.join(", "), ")"]);
     }
     line.push('\n');
     line
@@ -73,12 +72,9 @@ pub struct Flawed<'a> {
 pub fn repair_question(flawed: &[Flawed<'_>]) -> Question {
     let mut user = String::new();
     for (at, flawed) in flawed.iter().enumerate() {
-        user.push_str(&format!(
-            "Sentence {}: {}\nWhy not: {}\n",
-            at + 1,
-            shown(flawed.text),
-            shown(flawed.reason)
-        ));
+        let number = (at + 1).to_string();
+        user.extend(["Sentence ", &number, ": ", &shown(flawed.text), "\n"]);
+        user.extend(["Why not: ", &shown(flawed.reason), "\n"]);
         user.extend(flawed.facts.iter().map(line));
     }
     let sentences = u32::try_from(flawed.len()).unwrap_or(u32::MAX);

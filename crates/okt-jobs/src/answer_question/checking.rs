@@ -48,9 +48,12 @@ impl Answering<'_> {
             Verdicts::Shown(Found { keys: keys.clone(), verdict, confidence, method })
         };
         let sure = by_rule == Checked::Supported;
-        let rule = || match sure {
-            true => found(Verdict::Supported, BY_RULE, CheckMethod::Rule),
-            false => found(Verdict::Unverified, OPEN, CheckMethod::Rule),
+        let rule = || {
+            if sure {
+                found(Verdict::Supported, BY_RULE, CheckMethod::Rule)
+            } else {
+                found(Verdict::Unverified, OPEN, CheckMethod::Rule)
+            }
         };
         if !matches!(self.judge, Judge::Model { .. }) || self.is_silent() {
             return Ok(rule());

@@ -82,7 +82,6 @@ impl Answering<'_> {
 fn status(ending: &Ending, coverage: Coverage) -> AnswerStatus {
     match (ending.by_model, coverage) {
         _ if ending.abstain => AnswerStatus::Abstained,
-        (_, Coverage { shown: 0, dropped: 0, .. }) => AnswerStatus::Abstained,
         // All that was written had no evidence: nothing is known, as far as can be said.
         (_, Coverage { shown: 0, .. }) => AnswerStatus::Abstained,
         (false, _) => AnswerStatus::Extractive,

@@ -24,11 +24,9 @@ const HELPFUL: u8 = 4;
 
 impl Answering<'_> {
     pub(super) async fn by_model(&self) -> Result<Ending, Stop> {
-        let model = match self.answer.model.as_deref().map(|model| self.tools.ai().model(model)) {
-            Some(Ok(model)) => model,
-            // The settings were changed meanwhile.
-            _ => return self.turn(WhyExtractive::NoModel).await,
-        };
+        let model = self.answer.model.as_deref().map(|model| self.tools.ai().model(model));
+        // The settings may have been changed meanwhile.
+        let Some(Ok(model)) = model else { return self.turn(WhyExtractive::NoModel).await };
         let chosen = match self.choose(&model).await {
             Ok(chosen) => chosen,
             Err(unanswered) => return self.not_written(unanswered).await,

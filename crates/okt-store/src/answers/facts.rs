@@ -141,7 +141,7 @@ pub async fn mark_changed(
         return Ok(Vec::new());
     }
     let changes = list_changes(conn, repository, &citing).await?;
-    let changed: Vec<i64> = changes.into_keys().collect();
+    let other: Vec<i64> = changes.into_keys().collect();
     let marked = sqlx::query_scalar!(
         "UPDATE okt_repository.answers
             SET evidence_changed_at = CASE WHEN no = ANY ($3) THEN clock_timestamp() END
@@ -149,7 +149,7 @@ pub async fn mark_changed(
          RETURNING CASE WHEN no = ANY ($3) THEN id END",
         repository.uuid(),
         &citing,
-        &changed,
+        &other,
     );
     Ok(marked.fetch_all(conn).await?.into_iter().flatten().map(AnswerId::from).collect())
 }

@@ -199,7 +199,7 @@ fn chat(asked: &Value, behaviour: &Behaviour, fate: Fate, name: u64) -> (Answer,
     if asked["stream"] == true {
         answer.pieces =
             Some((pieces(text, finish, &body["usage"]), std::time::Duration::from_millis(behaviour.pace_ms)));
-        answer.head = "content-type: text/event-stream\r\n".to_owned();
+        "content-type: text/event-stream\r\n".clone_into(&mut answer.head);
     }
     (answer, question.user)
 }

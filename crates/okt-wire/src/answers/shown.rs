@@ -24,15 +24,11 @@ impl Shown<'_> {
         let Self { slug } = self;
         let fact = one.fact.map(okt_model::FactId::uuid);
         let source = one.source.map(|source| {
-            let mut url = format!("/r/{slug}/sources/{}", source.id);
-            let mut sign = '?';
-            if let Some(fact) = fact {
-                url.push_str(&format!("{sign}fact={fact}"));
-                sign = '&';
-            }
-            if let Some(page) = source.page {
-                url.push_str(&format!("{sign}page={page}"));
-            }
+            let mut asked = Vec::new();
+            asked.extend(fact.map(|fact| format!("fact={fact}")));
+            asked.extend(source.page.map(|page| format!("page={page}")));
+            let sign = if asked.is_empty() { "" } else { "?" };
+            let url = format!("/r/{slug}/sources/{}{sign}{}", source.id, asked.join("&"));
             EvidenceSourceView {
                 id: source.id.uuid(),
                 title: source.title,

@@ -50,6 +50,7 @@ struct Arguments {
 }
 
 #[derive(Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "as the argument by which it is asked for again")]
 struct Answer {
     answer_id: Uuid,
     /// `answered`, `partly`, `abstained`, `extractive`, or `running`: call again with `answer_id`.
@@ -92,21 +93,20 @@ async fn ask(call: &Call) -> Result<Outcome, Problem> {
     let arguments: Arguments = call.arguments().await?;
     let place: Place<FactRead> = call.repository(arguments.repository.as_deref()).await?;
     let app = &call.server.api.app;
-    let id: AnswerId = match arguments.answer_id {
-        Some(id) => id.into(),
-        None => {
-            let request = AskRequest {
-                question: arguments.question,
-                mode: read_if_given("mode", arguments.mode.as_deref())?,
-                filters: AnswerFilters::default(),
-                max_cost_usd: arguments.max_cost_usd,
-                ..AskRequest::default()
-            };
-            match app.ask_question(&place.scope, &request).await? {
-                Asked::New(answer) | Asked::Again(answer) => answer.id,
-                Asked::Mismatch => {
-                    return Err(Problem::new(Code::Internal, "a question without a key matches no other"));
-                }
+    let id: AnswerId = if let Some(id) = arguments.answer_id {
+        id.into()
+    } else {
+        let request = AskRequest {
+            question: arguments.question,
+            mode: read_if_given("mode", arguments.mode.as_deref())?,
+            filters: AnswerFilters::default(),
+            max_cost_usd: arguments.max_cost_usd,
+            ..AskRequest::default()
+        };
+        match app.ask_question(&place.scope, &request).await? {
+            Asked::New(answer) | Asked::Again(answer) => answer.id,
+            Asked::Mismatch => {
+                return Err(Problem::new(Code::Internal, "a question without a key matches no other"));
             }
         }
     };

@@ -23,7 +23,7 @@ async fn each_of_five_turns_stands_by_itself() {
         sound(&answer);
         assert_eq!(answer["conversation_id"], json!(id));
         assert_eq!(answer["question"], json!(question), "both forms are kept");
-        assert!(list(&answer, "facts").len() > 0, "{answer:#}");
+        assert!(!list(&answer, "facts").is_empty(), "{answer:#}");
     }
     let whole = app.read(&format!("/conversations/{id}")).await;
     assert_eq!((&whole["title"], &whole["answer_count"]), (&json!(TURBINES), &json!(5)), "{whole:#}");

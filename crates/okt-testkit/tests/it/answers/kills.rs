@@ -21,7 +21,7 @@ async fn some(stream: &mut reqwest::Response, many: usize) -> Vec<Event> {
         if events(whole).len() >= many {
             return events(whole);
         }
-        match tokio::time::timeout(Duration::from_secs(60), stream.chunk()).await {
+        match tokio::time::timeout(Duration::from_mins(1), stream.chunk()).await {
             Ok(Ok(Some(chunk))) => text.push_str(str::from_utf8(&chunk).unwrap()),
             _ => return events(whole),
         }

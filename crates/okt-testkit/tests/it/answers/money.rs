@@ -95,7 +95,7 @@ async fn three_answers_of_a_person_are_on_their_way_at_once() {
     let job = app.read(&format!("/answers/{}", begun[1])).await["job_id"].as_str().unwrap().to_owned();
     okt_testkit::wait::eventually(std::time::Duration::from_secs(30), "the job is cancelled", async || {
         let cancelled = app.post(&format!("/jobs/{job}/cancel"), &Value::Null).await;
-        if cancelled.status == 202 { Ok(()) } else { Err(cancelled) }
+        if cancelled.status == 202 { Ok(()) } else { Err(cancelled.text) }
     })
     .await;
     assert_eq!(app.post("/ask", &question(5)).await.status, 202, "there is a place again");

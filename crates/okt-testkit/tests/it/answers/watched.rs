@@ -57,7 +57,7 @@ async fn a_contradiction_that_is_found_later_is_told_of() {
     say(&app, &[&RANCE.replace("24 turbines", "30 turbines")]).await;
     eventually(std::time::Duration::from_mins(1), "the contradiction is found", async || {
         let found = changes(&app, id).await;
-        if found.iter().any(|change| change["change"] == "contradicted") { Ok(()) } else { Err(found) }
+        if found.iter().any(|change| change["change"] == "contradicted") { Ok(()) } else { Err(json!(found)) }
     })
     .await;
     let again = ask(&app, TURBINES).await;

@@ -30,7 +30,7 @@ use crate::repositories::{
 /// What the other tenant has, by the names under which one could ask for it.
 #[derive(Clone, Copy)]
 pub(crate) struct Theirs {
-    pub concepts: isolation_concepts::Concepts,
+    pub concepts: &'static isolation_concepts::Concepts,
     /// A step of curation.
     pub step: CurationId,
     pub fact: FactId,
@@ -267,6 +267,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     // Small, so that all of them can be handed on by value.
     let report = &*Box::leak(Box::new(report));
     let answer = &*Box::leak(Box::new(answer));
+    let concepts = &*Box::leak(Box::new(concepts));
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();

@@ -1,8 +1,8 @@
 //! The functions on answers, for `isolation.rs`.
 
 use okt_model::{
-    Answer, AnswerEvent, AnswerFilters, AnswerId, AnswerMode, AnswerStatus, ConversationId, Cost, FactId,
-    Feedback, FeedbackVerdict, Money, RepositoryId, UserId, WhyExtractive,
+    AnswerEvent, AnswerFilters, AnswerId, AnswerMode, AnswerStatus, ConversationId, Cost, FactId, Feedback,
+    FeedbackVerdict, Money, RepositoryId, UserId, WhyExtractive,
 };
 use okt_store::answers::{self, AnswerEnd, AnswerFilter, NewAnswer};
 use okt_store::{Connection, answer_events, answer_feedback, conversations};
@@ -94,10 +94,6 @@ pub(crate) async fn plant(
     Planted { conversation, conversation_no, running, running_no, done, done_no }
 }
 
-fn any(answers: Vec<Answer>) -> okt_pg::Result<bool> {
-    Ok(!answers.is_empty())
-}
-
 /// Writes what is one's own and finds nothing.
 pub(crate) const WRITES: [&str; 5] = [
     "answers::insert",
@@ -136,7 +132,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("answers::list", |conn, repository, theirs| {
         Box::pin(async move {
             let filter = AnswerFilter { shared: None, conversation: Some(theirs.answer.conversation_no) };
-            any(answers::list(conn, repository, person(), filter, None, 10).await?)
+            Ok(!answers::list(conn, repository, person(), filter, None, 10).await?.is_empty())
         })
     }),
     // Others may be one's own, from the call above.
