@@ -31,7 +31,7 @@ use okt_store::{Databases, embedding_spaces};
 
 use crate::ledger::Ledger;
 
-pub use asker::{Asker, Heard};
+pub use asker::Asker;
 pub use budget::{BUDGET_RETRY, RepositoryBudget, SubjectBudget, waiting_for_budget};
 pub use call::Ended;
 pub use definitions::{Gathered, Parts};

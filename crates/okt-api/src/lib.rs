@@ -5,7 +5,6 @@
 
 mod admin;
 mod ai_usage;
-mod answers;
 mod api;
 mod api_keys;
 mod audit;

@@ -5,7 +5,6 @@
 //! `&RepoAccess`, which is no proof.
 
 mod accounts;
-mod answers;
 mod api_keys;
 mod audit;
 mod bootstrap;
@@ -70,7 +69,6 @@ use crate::seal::Seal;
 use crate::search::{QuestionVectors, Rerankings};
 
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
-pub use answers::{AnswerListing, AnswerWatch, AskEstimate, AskRequest, Asked, ListedAnswer, SeenAnswer};
 pub use api_keys::KeyRequest;
 pub use bundles::GraphExportRequest;
 pub use concepts::{

@@ -23,8 +23,6 @@ pub struct SeenSettings {
     pub contexts: Vec<Context>,
     pub stages: Stages<bool>,
     pub budget: SeenBudget,
-    /// What each person may spend on answers in a day; `None` is no limit.
-    pub ask_per_day: Option<Money>,
 }
 
 /// What a repository may spend in a month, and has spent in this one.
@@ -70,11 +68,6 @@ pub enum SettingsChange {
     Stages(Stages),
     /// What becomes of a concept whose context the repository does not have.
     UnmappedContexts(UnmappedContexts),
-    /// Who may have a model answer, and what each person may spend on that in a day: `Some(None)` is what the installation gives.
-    Ask {
-        viewers: Option<bool>,
-        per_person_per_day_usd: Option<Option<f64>>,
-    },
 }
 
 impl SettingsChange {
@@ -87,7 +80,6 @@ impl SettingsChange {
             Self::Budget(_) => "budget",
             Self::Stages(_) => "stages",
             Self::UnmappedContexts(_) => "unmapped_contexts",
-            Self::Ask { .. } => "ask",
         }
     }
 }
@@ -197,18 +189,6 @@ impl App {
                 settings.monthly_usd = monthly_usd.map(|usd| self.checked_budget(usd)).transpose()?;
             }
             SettingsChange::UnmappedContexts(chosen) => settings.unmapped_contexts = chosen,
-            SettingsChange::Ask { viewers, per_person_per_day_usd } => {
-                let ours = &mut settings.ask;
-                ours.viewers = viewers.unwrap_or(ours.viewers);
-                if let Some(usd) = per_person_per_day_usd {
-                    let money = |usd: f64| {
-                        Money::from_usd(usd).ok_or_else(|| {
-                            Error::invalid("per_person_per_day_usd", "must be from 0 to 1000000000, or null")
-                        })
-                    };
-                    ours.per_person_per_day = usd.map(money).transpose()?;
-                }
-            }
             SettingsChange::Stages(stages) => {
                 let ours = &mut settings.stages;
                 ours.refinement = stages.refinement.or(ours.refinement);
@@ -242,8 +222,7 @@ impl App {
                 .image_extraction
                 .unwrap_or(providers.decomposition.image_extraction.enabled),
         };
-        let ask_per_day = self.daily_limit(settings.ask);
-        Ok(SeenSettings { settings, contexts, stages, budget, ask_per_day })
+        Ok(SeenSettings { settings, contexts, stages, budget })
     }
 
     /// The operator's limit binds everybody: who may change it changes the setting.

@@ -3,7 +3,6 @@
 //! Each command has a file of its name. To add one: a variant in [`Command`], a file, a line in [`run`].
 
 mod admin;
-mod ask;
 mod bundle;
 mod check;
 mod client;
@@ -60,16 +59,11 @@ enum Command {
     Config(config::ConfigArgs),
     /// Write a repository into a bundle, take one in, or look at one.
     Bundle(bundle::BundleArgs),
-    /// Ask a question of the facts of a repository.
-    ///
-    /// Exit codes: 0 with an answer, 1 where nothing is known, 2 for a wrong command line, 3 if the service could not be asked.
-    Ask(ask::AskArgs),
     /// Check a text against the facts of a repository.
     Report(report::ReportArgs),
     /// Connect an agent that starts a program (Model Context Protocol): messages go between standard input and output and a service.
     Mcp(mcp::McpArgs),
-    /// Measure how well documents are read, facts made, compared and found, and questions answered, on a data set of your own or a
-    /// public one.
+    /// Measure how well documents are read, facts made, compared and found, on a data set of your own or a public one.
     Eval(eval::EvalArgs),
     /// Parse one document from standard input in a sandbox. Started by the service; not for direct use.
     #[command(hide = true)]
@@ -128,7 +122,6 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
             config::run(args, || okt_config::load(&options, &environment))
         }
         Command::Bundle(args) => Ok(bundle::main(args)),
-        Command::Ask(args) => Ok(ask::main(args)),
         Command::Report(args) => Ok(report::main(args)),
         Command::Mcp(args) => mcp::main(args),
         Command::Eval(args) => eval::run(args, || load(cli.config.clone())),

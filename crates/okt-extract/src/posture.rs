@@ -118,7 +118,7 @@ fn opposed(sentence: &str, fact: &str) -> Option<Judgement> {
 }
 
 /// `en` of `en-GB`. Where nobody says which language it is, the words themselves tell.
-pub(crate) fn has_tables(language: Option<&str>) -> bool {
+fn has_tables(language: Option<&str>) -> bool {
     language.is_none_or(|language| {
         let code = language.split(['-', '_']).next().unwrap_or_default();
         LANGUAGES.iter().any(|known| code.eq_ignore_ascii_case(known))

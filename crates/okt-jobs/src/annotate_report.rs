@@ -209,7 +209,6 @@ impl Annotating<'_> {
             config: self.tools.config(),
             billing: &self.billing,
             on_cost: &on_cost,
-            budget: None,
             deadline: None,
             turns: None,
         };

@@ -201,7 +201,6 @@ impl Judging<'_> {
             config: self.tools.config(),
             billing: &self.billing,
             on_cost: &on_cost,
-            budget: None,
             deadline: None,
             turns: None,
         };

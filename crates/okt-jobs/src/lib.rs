@@ -6,7 +6,6 @@
 //! looks at how things are instead of relying on how they were.
 
 mod annotate_report;
-mod answer_question;
 mod asking;
 mod check_contradictions;
 mod check_reports;
@@ -70,7 +69,6 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .system(with(tools, sweep_concept_relations::run))
         .system(with(tools, sweep_search::run))
         .repository(with(tools, annotate_report::run))
-        .repository(with(tools, answer_question::run))
         .repository(with(tools, check_contradictions::run))
         .repository(with(tools, check_reports::run))
         .repository(with(tools, cleanup_facts::run))

@@ -49,8 +49,6 @@ macro_rules! ids {
 }
 
 ids! {
-    /// An answer to a question.
-    AnswerId,
     /// A personal API key; its number, not its secret.
     ApiKeyId,
     /// An entry of the audit.
@@ -63,8 +61,6 @@ ids! {
     ClientNumber,
     /// What facts speak of.
     ConceptId,
-    /// Questions that follow on each other.
-    ConversationId,
     /// A step of curation.
     CurationId,
     /// A fact.

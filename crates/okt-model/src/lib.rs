@@ -4,7 +4,6 @@
 //! To add a word, give its noun a file here and re-export it below.
 
 mod account;
-mod answer;
 mod audit;
 mod blob;
 mod bundle;
@@ -34,12 +33,6 @@ mod text;
 mod usage;
 
 pub use account::{ApiKey, Email, Session, User};
-pub use answer::{
-    ASK_VERSION, Answer, AnswerCosts, AnswerEvent, AnswerFilters, AnswerMode, AnswerQuestion, AnswerSentence,
-    AnswerStatus, CheckMethod, Conversation, Coverage, DisagreeingFact, DropReason, DroppedSentence,
-    Evidence, EvidenceChange, EvidenceChanges, EvidenceKind, EvidenceSource, EvidenceVia, Feedback,
-    FeedbackVerdict, NamedConcept, Verdict, WhyExtractive,
-};
 pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
 pub use blob::{Blob, BlobHash};
 pub use bundle::{ExportGraph, ImportGraph};
@@ -70,9 +63,9 @@ pub use fact::{
 };
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
-    AnswerId, ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, ConversationId,
-    CurationId, FactId, GrantId, ImageId, InvestigationId, InvitationId, JobId, ReportId, RepositoryId,
-    SessionId, SourceId, SummaryId, TokenId, UserId,
+    ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, CurationId, FactId, GrantId,
+    ImageId, InvestigationId, InvitationId, JobId, ReportId, RepositoryId, SessionId, SourceId, SummaryId,
+    TokenId, UserId,
 };
 pub use investigation::{
     Investigation, InvestigationConcept, InvestigationProgress, MOST_INVESTIGATION_SOURCES,
@@ -89,8 +82,8 @@ pub use report::{
     Report, ReportChange, ReportCounts, ReportSentence, ReportStatus, SentenceState,
 };
 pub use repository::{
-    AskSettings, CleanupRepository, Context, Counts, Invitation, MOST_CONTEXTS, Member, MigrateContext,
-    PushLevel, Repository, RepositorySettings, Slug, Stages, Tier, UnmappedContexts,
+    CleanupRepository, Context, Counts, Invitation, MOST_CONTEXTS, Member, MigrateContext, PushLevel,
+    Repository, RepositorySettings, Slug, Stages, Tier, UnmappedContexts,
 };
 pub use role::{Domain, Role};
 pub use search::{

@@ -117,16 +117,6 @@ pub struct RepositorySettings {
     pub monthly_usd: Option<Money>,
     pub stages: Stages,
     pub unmapped_contexts: UnmappedContexts,
-    pub ask: AskSettings,
-}
-
-/// Who may have a model answer questions, and what that may cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AskSettings {
-    /// Also whoever may only read facts.
-    pub viewers: bool,
-    /// `None` is what the installation gives each person.
-    pub per_person_per_day: Option<Money>,
 }
 
 words! {

@@ -31,8 +31,6 @@ words! {
 
 words! {
     /// How something was found.
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
     FoundThrough {
         Lexical = "lexical",
         Vector = "vector",

@@ -33,12 +33,6 @@ words! {
         QuestionEmbedding = "question_embedding",
         /// How well texts answer what somebody looks for.
         QuestionReranking = "question_reranking",
-        /// Which facts an answer is written from.
-        EvidenceScoring = "evidence_scoring",
-        /// An answer, sentence by sentence.
-        AnswerWriting = "answer_writing",
-        /// Sentences of an answer that did not hold.
-        AnswerRepair = "answer_repair",
     }
 }
 

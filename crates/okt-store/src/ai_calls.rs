@@ -179,30 +179,6 @@ pub async fn cost_of(conn: &mut PgConnection, repository: RepositoryId, subject:
     })
 }
 
-/// As [`cost_of`], and with how many calls.
-#[tracing::instrument(level = "debug", name = "db.ai_calls.count_of", skip_all, fields(subject.id = %subject.id))]
-pub async fn count_of(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    subject: Subject,
-) -> Result<(Cost, u32)> {
-    let row = sqlx::query!(
-        r#"SELECT coalesce(sum(tokens_in), 0)::bigint AS "tokens_in!", coalesce(sum(tokens_out), 0)::bigint AS "tokens_out!",
-                  coalesce(sum(micro_usd), 0)::bigint AS "micro_usd!", count(*) AS "calls!"
-             FROM okt_system.ai_calls WHERE repository_id = $1 AND subject_id = $2 AND subject_kind = $3"#,
-        repository.uuid(),
-        subject.id,
-        subject.kind.as_str(),
-    );
-    let row = row.fetch_one(conn).await?;
-    let cost = Cost {
-        tokens_in: unsigned(row.tokens_in),
-        tokens_out: unsigned(row.tokens_out),
-        usd: Money::from_micros(row.micro_usd),
-    };
-    Ok((cost, u32::try_from(row.calls).unwrap_or(u32::MAX)))
-}
-
 /// The day that calls are filed under now.
 #[tracing::instrument(level = "debug", name = "db.ai_calls.today", skip_all)]
 pub async fn today(conn: &mut PgConnection) -> Result<NaiveDate> {

@@ -6,9 +6,6 @@
 
 pub mod ai_calls;
 pub mod ai_turns;
-pub mod answer_events;
-pub mod answer_feedback;
-pub mod answers;
 pub mod api_keys;
 pub mod audit;
 pub mod audit_outbox;
@@ -25,7 +22,6 @@ pub mod concept_twins;
 pub mod concept_vectors;
 pub mod concepts;
 pub mod contexts;
-pub mod conversations;
 pub mod counters;
 pub mod curation;
 mod databases;

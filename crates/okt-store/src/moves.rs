@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 53] = [
+pub const TABLES: [Table; 48] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
@@ -65,12 +65,6 @@ pub const TABLES: [Table; 53] = [
     knowledge("report_words", "word, report_no, sentence_no"),
     knowledge("report_changes", "no"),
     knowledge("report_facts", "no"),
-    // As these, after facts, marks and contradictions.
-    knowledge("conversations", "id"),
-    knowledge("answers", "id"),
-    knowledge("answer_events", "answer_no, place"),
-    knowledge("answer_facts", "answer_no, fact_no"),
-    knowledge("answer_feedback", "answer_no, person, sentence"),
     // Where the server has pgvector.
     Table { schema: "okt_vectors", name: "points", key: "space, id" },
 ];

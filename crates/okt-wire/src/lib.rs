@@ -6,7 +6,6 @@
 
 pub mod admin;
 pub mod ai_usage;
-pub mod answers;
 pub mod api_keys;
 pub mod audit;
 pub mod auth;

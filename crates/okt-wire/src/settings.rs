@@ -31,36 +31,6 @@ pub struct SettingsView {
     pub promptset_hash: Option<String>,
     pub budget: BudgetView,
     pub stages: StagesView,
-    pub ask: AskSettingsView,
-}
-
-/// Who may have a model answer questions.
-#[derive(Serialize, ToSchema)]
-#[schema(as = RepositoryAsk)]
-pub struct AskSettingsView {
-    /// Whether everybody who may read facts; otherwise whoever may write reports.
-    pub viewers: bool,
-    /// What each person may spend on answers in a day (UTC); null for no limit.
-    #[schema(required, example = 0.5)]
-    pub per_person_per_day_usd: Option<f64>,
-}
-
-/// What is left out stays as it is.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AskSettingsChange {
-    /// Whether everybody who may read facts may have a model answer, and not only whoever may write reports.
-    pub viewers: Option<bool>,
-    /// In US dollars; null is what the installation gives each person (`ask.per_person_per_day_usd`).
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<f64>, minimum = 0, example = 0.5)]
-    pub per_person_per_day_usd: Option<Option<f64>>,
-}
-
-/// Null is something else than nothing.
-#[expect(clippy::option_option, reason = "left out, null, or a number")]
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<f64>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }
 
 /// Which providers are switched on.
@@ -205,7 +175,7 @@ pub struct UnmappedContextsChange {
 
 impl From<SeenSettings> for SettingsView {
     fn from(seen: SeenSettings) -> Self {
-        let SeenSettings { settings, contexts, stages, budget, ask_per_day } = seen;
+        let SeenSettings { settings, contexts, stages, budget } = seen;
         let on = |list: &[String], id: &'static str| (id, list.iter().any(|one| one == id));
         let search = SearchProvider::ALL.iter().map(|one| on(&settings.search, one.as_str()));
         let resolution = ResolutionProvider::ALL.iter().map(|one| on(&settings.resolution, one.as_str()));
@@ -227,10 +197,6 @@ impl From<SeenSettings> for SettingsView {
                 summarization: stages.summarization,
                 synthesis: stages.synthesis,
                 image_extraction: stages.image_extraction,
-            },
-            ask: AskSettingsView {
-                viewers: settings.ask.viewers,
-                per_person_per_day_usd: ask_per_day.map(Money::to_usd),
             },
         }
     }

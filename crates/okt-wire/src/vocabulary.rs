@@ -111,13 +111,11 @@ readable!(
     SourceSort,
     SettableFactStatus,
     OnExceed,
-    okt_model::AnswerMode,
     okt_model::CitationFormat,
     okt_model::ReportFormat,
     okt_model::FactKind,
     okt_model::GraphFormat,
     okt_model::FactStatus,
-    okt_model::FeedbackVerdict,
     okt_model::JobState,
     okt_model::ContradictionState,
     okt_model::MarkKind,
@@ -247,25 +245,6 @@ pub mod schema {
         SearchType = all!(okt_model::SearchType), "facts";
         /// How something was found.
         FoundThrough = all!(okt_model::FoundThrough), "lexical";
-        /// How an answer is wanted, or was written.
-        AnswerMode = all!(okt_model::AnswerMode), "model";
-        /// Where an answer stands.
-        AnswerStatus = all!(okt_model::AnswerStatus), "answered";
-        /// Why no model has written an answer: `asked` for; none is set up; not permitted; the person's daily limit; the budget of the
-        /// repository; the answer's own limit; the model failed.
-        WhyExtractive = all!(okt_model::WhyExtractive), "no_model";
-        /// How a sentence of an answer stands to what it cites.
-        Verdict = all!(okt_model::Verdict), "supported";
-        /// Who has checked a sentence.
-        CheckMethod = all!(okt_model::CheckMethod), "rule";
-        /// Why a sentence is not shown.
-        DropReason = all!(okt_model::DropReason), "number";
-        /// A fact, or a part of a source that no fact rests on.
-        EvidenceKind = all!(okt_model::EvidenceKind), "fact";
-        /// What became of a fact that an answer cites.
-        EvidenceChange = all!(okt_model::EvidenceChange), "rejected";
-        /// What people say of answers.
-        FeedbackVerdict = all!(okt_model::FeedbackVerdict), "right";
         /// Who gave a concept another name: rules, a model or a person.
         AliasBy = all!(okt_model::AliasBy), "model";
         /// How strongly two concepts belong together, by how many facts they share.

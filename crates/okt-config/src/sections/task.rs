@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::period::Period;
 
 /// Every kind of job that has a queue.
-pub const JOB_KINDS: [&str; 30] = [
+pub const JOB_KINDS: [&str; 29] = [
     "retrieve_source",
     "source_decomposition",
     "embed_facts",
@@ -26,7 +26,6 @@ pub const JOB_KINDS: [&str; 30] = [
     "annotate_report",
     "check_reports",
     "check_contradictions",
-    "answer_question",
     "migrate_context",
     "contribute_source",
     "pull_all_from_registry",
@@ -43,7 +42,7 @@ pub const JOB_KINDS: [&str; 30] = [
 ];
 
 /// The kinds that wait for a chat model, and so must outlive its retries.
-pub const LLM_JOB_KINDS: [&str; 8] = [
+pub const LLM_JOB_KINDS: [&str; 7] = [
     "source_decomposition",
     "extract_concepts",
     "refine_concepts",
@@ -51,7 +50,6 @@ pub const LLM_JOB_KINDS: [&str; 8] = [
     "synthesize_concept",
     "annotate_report",
     "check_contradictions",
-    "answer_question",
 ];
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

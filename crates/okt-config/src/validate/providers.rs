@@ -9,8 +9,8 @@ use okt_model::{CONCEPT_MODEL, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE
 use super::{Breaches, is_loopback, no_such};
 use crate::secret::Secret;
 use crate::sections::{
-    ASK_CHECK, AiProvider, AuthMode, CONCEPT_EXTRACTION, Config, DedupPolicy, EMBEDDING, FACT_EXTRACTION,
-    JUDGE, POSTURE, RERANK, Retry, StorageBackend, WebSearchKind,
+    AiProvider, AuthMode, CONCEPT_EXTRACTION, Config, DedupPolicy, EMBEDDING, FACT_EXTRACTION, JUDGE,
+    POSTURE, RERANK, Retry, StorageBackend, WebSearchKind,
 };
 
 pub(super) fn rules(config: &Config, is_file: &dyn Fn(&FilePath) -> bool, found: &mut Breaches) {
@@ -155,7 +155,7 @@ fn models(config: &Config, found: &mut Breaches) {
             (FACT_EXTRACTION, EXTRACTIVE_MODEL)
                 | (EMBEDDING, EMBEDDING_MODEL)
                 | (CONCEPT_EXTRACTION, CONCEPT_MODEL)
-                | (POSTURE | ASK_CHECK, POSTURE_MODEL)
+                | (POSTURE, POSTURE_MODEL)
         ) {
             continue;
         }

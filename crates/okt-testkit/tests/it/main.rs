@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 mod accounts;
-mod answers;
 mod bundles;
 mod concepts;
 mod contradictions;

@@ -7,7 +7,6 @@ mod contexts;
 mod creation;
 mod invitations;
 mod isolation;
-pub(crate) mod isolation_answers;
 mod isolation_bundles;
 mod isolation_concepts;
 mod isolation_curation;

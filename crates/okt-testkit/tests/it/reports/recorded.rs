@@ -99,7 +99,6 @@ impl Court {
             config: &self.config,
             billing: &billing,
             on_cost: &|_| {},
-            budget: None,
             deadline: None,
             turns: None,
         };

@@ -20,8 +20,8 @@ use uuid::Uuid;
 
 use crate::repositories::two_databases::{REPOSITORIES, TwoDatabases, id_of, path};
 use crate::repositories::{
-    isolation_answers, isolation_facts, isolation_investigations, isolation_judgements, isolation_reports,
-    isolation_search, isolation_sources, isolation_summaries,
+    isolation_facts, isolation_investigations, isolation_judgements, isolation_reports, isolation_search,
+    isolation_sources, isolation_summaries,
 };
 
 /// Rows of a repository in every table of its home.
@@ -48,7 +48,6 @@ pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
     let number = "SELECT no FROM okt_repository.sources WHERE repository_id = $1 AND id = $2";
     let number = sqlx::query_scalar(number).bind(id).bind(source.uuid()).fetch_one(&mut *tx).await.unwrap();
     isolation_reports::plant(&mut tx, id.into(), fact, number).await;
-    isolation_answers::plant(&mut tx, id.into(), fact_id, fact).await;
     isolation_judgements::plant_for(&mut tx, id.into(), fact).await;
     let decided = "INSERT INTO okt_repository.contradiction_states (repository_id, content_hash, other_hash, state, person)
                    VALUES ($1, decode(repeat('00', 32), 'hex'), decode(repeat('01', 32), 'hex'), 'real', $1)

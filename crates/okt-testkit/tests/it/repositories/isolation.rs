@@ -22,15 +22,15 @@ use uuid::Uuid;
 
 use crate::repositories::two_databases::TwoDatabases;
 use crate::repositories::{
-    isolation_answers, isolation_bundles, isolation_concepts, isolation_curation, isolation_exports,
-    isolation_facts, isolation_investigations, isolation_judgements, isolation_passages, isolation_reports,
-    isolation_search, isolation_sources, isolation_summaries,
+    isolation_bundles, isolation_concepts, isolation_curation, isolation_exports, isolation_facts,
+    isolation_investigations, isolation_judgements, isolation_passages, isolation_reports, isolation_search,
+    isolation_sources, isolation_summaries,
 };
 
 /// What the other tenant has, by the names under which one could ask for it.
 #[derive(Clone, Copy)]
 pub(crate) struct Theirs {
-    pub concepts: &'static isolation_concepts::Concepts,
+    pub concepts: isolation_concepts::Concepts,
     /// A step of curation.
     pub step: CurationId,
     pub fact: FactId,
@@ -46,7 +46,6 @@ pub(crate) struct Theirs {
     /// An investigation with the source, and its number.
     pub investigation: (InvestigationId, i64),
     pub report: &'static isolation_reports::Report,
-    pub answer: &'static isolation_answers::Planted,
     /// Two of their contexts.
     pub context: i64,
     pub target: i64,
@@ -236,7 +235,6 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
         .chain(isolation_bundles::CALLS)
         .chain(isolation_judgements::CALLS)
         .chain(isolation_reports::CALLS)
-        .chain(isolation_answers::CALLS)
 }
 
 async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs) {
@@ -263,11 +261,8 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     isolation_judgements::plant_for(&mut tx, one, fact_no).await;
     let investigation = isolation_investigations::plant(&mut tx, one, source).await;
     let report = isolation_reports::plant(&mut tx, one, fact_no, source_no).await;
-    let answer = isolation_answers::plant(&mut tx, one, fact, fact_no).await;
     // Small, so that all of them can be handed on by value.
     let report = &*Box::leak(Box::new(report));
-    let answer = &*Box::leak(Box::new(answer));
-    let concepts = &*Box::leak(Box::new(concepts));
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();
@@ -290,7 +285,6 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
             image,
             investigation,
             report,
-            answer,
             context: held.no,
             target: target.no,
         },
@@ -382,7 +376,6 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
         .chain(isolation_investigations::WRITES)
         .chain(isolation_judgements::WRITES)
         .chain(isolation_reports::WRITES)
-        .chain(isolation_answers::WRITES)
         .collect::<BTreeSet<_>>();
     let calls = all().map(|(name, _)| *name);
     let silent: BTreeSet<_> = calls.filter(|name| !seen.contains(name)).collect();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use okt_model::{
-    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactId, FactStatus, InvestigationId, JobId,
-    MarkKind, NewConceptMerge, NewFact, RepositoryId, SourceId, UnitKind, UserId,
+    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactStatus, InvestigationId, JobId, MarkKind,
+    NewConceptMerge, NewFact, RepositoryId, SourceId, UnitKind, UserId,
 };
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concept_relations::{self, Folded};
@@ -26,14 +26,10 @@ use okt_testkit::facts::{insert_source, new_fact, replace_facts};
 use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
-use crate::repositories::{isolation_answers, isolation_judgements, isolation_reports};
+use crate::repositories::{isolation_judgements, isolation_reports};
 
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 56] = [
-    ("answer_events", "answer_no", "answers", "no"),
-    ("answer_facts", "answer_no", "answers", "no"),
-    ("answer_feedback", "answer_no", "answers", "no"),
-    ("answers", "conversation_no", "conversations", "no"),
+const REFERENCES: [(&str, &str, &str, &str); 52] = [
     ("concept_aliases", "concept_no", "concepts", "no"),
     ("concept_merges", "concept_no", "concepts", "no"),
     ("concept_merges", "into_no", "concepts", "no"),
@@ -90,11 +86,7 @@ const REFERENCES: [(&str, &str, &str, &str); 56] = [
 ];
 
 /// What looks like a reference and names something of another database, or something that may be gone.
-const ELSEWHERE: [(&str, &str); 27] = [
-    // An answer says what became of its facts.
-    ("answer_facts", "fact_id"),
-    ("answer_facts", "fact_no"),
-    ("answers", "job_id"),
+const ELSEWHERE: [(&str, &str); 24] = [
     ("audit_outbox", "actor_id"),
     ("audit_outbox", "credential_id"),
     ("audit_outbox", "request_id"),
@@ -342,7 +334,6 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
         }
     }
     isolation_reports::plant(&mut tx, repository, number("f5"), 0).await;
-    isolation_answers::plant(&mut tx, repository, FactId::mint(), number("f5")).await;
     // Of three sources each supersedes the one before it.
     for pair in made.windows(2) {
         let person = UserId::mint();
