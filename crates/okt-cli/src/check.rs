@@ -157,7 +157,7 @@ async fn models(config: &Config, found: &mut Findings) {
     if used.peek().is_none() {
         return;
     }
-    let models = match GuardedClient::new(&config.providers.resolution.fetch.allow_private) {
+    let models = match GuardedClient::of(&config.providers) {
         Ok(client) => Models::new(config, &client),
         Err(error) => return found.fail(format!("no model can be called: {error}")),
     };

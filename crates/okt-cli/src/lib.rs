@@ -16,6 +16,7 @@ mod report;
 mod secret;
 pub mod serve;
 mod telemetry;
+mod up;
 mod vectors;
 mod version;
 
@@ -43,6 +44,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Start everything for one person: a private PostgreSQL, the service, and the web UI in the browser.
+    Up(up::UpArgs),
     /// Serve the HTTP API and run background jobs.
     Serve(serve::ServeArgs),
     /// Apply pending schema migrations to all databases.
@@ -111,6 +114,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     // Two crates bring a provider each; without a choice the first TLS connection would panic.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     match &cli.command {
+        Command::Up(args) => up::main(cli.config.clone(), args),
         Command::Serve(args) => serve::main(load(cli.config.clone())?, args, serve::service),
         Command::Migrate(args) => migrate::main(&load(cli.config.clone())?, args),
         Command::Admin(args) => admin::main(&load(cli.config.clone())?, args),

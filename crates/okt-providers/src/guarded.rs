@@ -19,7 +19,7 @@ mod tests;
 
 use std::future::{Future, ready};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +28,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use okt_config::Providers;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use serde::Serialize;
@@ -196,6 +197,21 @@ impl GuardedClient {
         Self::with_look_up(allow_private, |host| async move {
             Ok(tokio::net::lookup_host((host, 0)).await?.map(|found| found.ip()).collect())
         })
+    }
+
+    /// The client of an installation. One that is offline reaches nobody but this machine, and asks no server of names.
+    pub fn of(providers: &Providers) -> Result<Self, FetchError> {
+        let allow_private = &providers.resolution.fetch.allow_private;
+        if !providers.offline {
+            return Self::new(allow_private);
+        }
+        let this_machine = |host: String| {
+            let own = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+            ready(if address::is_localhost(&host) { Ok(own.to_vec()) } else { Err(io::ErrorKind::Unsupported.into()) })
+        };
+        let mut client = Self::with_look_up(allow_private, this_machine)?;
+        client.guard.offline = true;
+        Ok(client)
     }
 
     /// A client that is told by `look_up` what a name means, instead of by the system. It believes it no more.
