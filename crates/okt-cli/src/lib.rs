@@ -8,6 +8,7 @@ mod check;
 mod client;
 mod config;
 mod dedup;
+mod doctor;
 mod eval;
 mod mcp;
 mod migrate;
@@ -52,8 +53,10 @@ enum Command {
     Migrate(migrate::MigrateArgs),
     /// Administer accounts and repositories.
     Admin(admin::AdminArgs),
-    /// Check the stored data, and repair it.
-    Doctor(vectors::DoctorArgs),
+    /// Look at everything that the service needs: what is wrong, why, and the command that mends it.
+    ///
+    /// Exit codes: 0 if nothing is broken, 1 if something is.
+    Doctor(doctor::DoctorArgs),
     /// Re-embed all facts with the configured embedding model. The old vectors are searched until it is done.
     Reembed,
     /// Check merges of facts against the policy in force.
@@ -118,7 +121,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::main(load(cli.config.clone())?, args, serve::service),
         Command::Migrate(args) => migrate::main(&load(cli.config.clone())?, args),
         Command::Admin(args) => admin::main(&load(cli.config.clone())?, args),
-        Command::Doctor(args) => vectors::doctor(args, || load(cli.config.clone())),
+        Command::Doctor(args) => doctor::main(args, || load(cli.config.clone())),
         Command::Reembed => vectors::reembed(&load(cli.config.clone())?),
         Command::Dedup(args) => dedup::main(&load(cli.config.clone())?, args),
         Command::Config(args) => {

@@ -27,5 +27,6 @@ mod soak;
 mod sources;
 mod storage;
 mod summaries;
+mod up;
 mod upgrade;
 mod vectors;
