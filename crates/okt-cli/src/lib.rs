@@ -3,6 +3,7 @@
 //! Each command has a file of its name. To add one: a variant in [`Command`], a file, a line in [`run`].
 
 mod admin;
+mod backup;
 mod bundle;
 mod check;
 mod client;
@@ -51,6 +52,10 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Apply pending schema migrations to all databases.
     Migrate(migrate::MigrateArgs),
+    /// Write all databases and files into a folder, as they are at this moment. Nothing has to stop.
+    Backup(backup::BackupArgs),
+    /// Put a backup into empty databases and an empty storage. Nothing may run.
+    Restore(backup::RestoreArgs),
     /// Administer accounts and repositories.
     Admin(admin::AdminArgs),
     /// Look at everything that the service needs: what is wrong, why, and the command that mends it.
@@ -121,6 +126,8 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::main(load(cli.config.clone())?, args, serve::service),
         Command::Migrate(args) => migrate::main(&load(cli.config.clone())?, args),
         Command::Admin(args) => admin::main(&load(cli.config.clone())?, args),
+        Command::Backup(args) => backup::main(&load(cli.config.clone())?, args),
+        Command::Restore(args) => backup::restore(args, || load(cli.config.clone())),
         Command::Doctor(args) => doctor::main(args, || load(cli.config.clone())),
         Command::Reembed => vectors::reembed(&load(cli.config.clone())?),
         Command::Dedup(args) => dedup::main(&load(cli.config.clone())?, args),

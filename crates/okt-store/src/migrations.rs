@@ -115,7 +115,7 @@ pub(crate) async fn inspect(conn: &mut PgConnection, schemas: &[Schema]) -> Resu
 
 /// Those that this server can have. A server without pgvector, with one that is too old, or with one that this login may
 /// not switch on, goes without vectors; when that has changed, the next migrator finds out.
-async fn applicable(conn: &mut PgConnection, schemas: &[Schema]) -> Result<Vec<Schema>> {
+pub(crate) async fn applicable(conn: &mut PgConnection, schemas: &[Schema]) -> Result<Vec<Schema>> {
     let mut schemas = schemas.to_vec();
     if schemas.contains(&Schema::Vectors) {
         let able: bool = sqlx::query_scalar(
