@@ -12,7 +12,8 @@ use clap::{Args, Subcommand};
 use okt_interchange::bundle::{Limits, Read, Row, read};
 use serde_json::{Value, json};
 
-use crate::client::{Client, given};
+use crate::client::Client;
+use crate::client::remote::connect;
 
 /// Between two looks at a job.
 const LOOK: Duration = Duration::from_secs(1);
@@ -45,10 +46,10 @@ struct ServiceArgs {
     /// The slug or id of the repository.
     #[arg(long, value_name = "SLUG")]
     repository: String,
-    /// The address of the service, such as `http://localhost:8080`; `OKT_URL` if it is not given.
+    /// The address of the service [default: `OKT_URL`, that of `okt login`, or `http://localhost:8080`].
     #[arg(long)]
     url: Option<String>,
-    /// An API key with `graph:export` or `graph:write`, and `job:read`; `OKT_API_KEY` if it is not given.
+    /// An API key with `graph:export` or `graph:write`, and `job:read` [default: `OKT_API_KEY`, or who is signed in by `okt login`].
     #[arg(long)]
     key: Option<String>,
 }
@@ -120,9 +121,7 @@ pub fn main(args: &BundleArgs) -> ExitCode {
 }
 
 fn asked(args: &ServiceArgs) -> anyhow::Result<Client> {
-    let url = given(args.url.as_deref(), "OKT_URL").context("name the service by --url or OKT_URL")?;
-    let key = given(args.key.as_deref(), "OKT_API_KEY").context("give an API key by --key or OKT_API_KEY")?;
-    Client::new(&url, &key, args.repository.clone())
+    connect(args.url.as_deref(), args.key.as_deref(), args.repository.clone())
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {

@@ -21,6 +21,7 @@ mod telemetry;
 mod up;
 mod vectors;
 mod version;
+mod words;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -29,12 +30,13 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use client::remote;
 use okt_config::{LoadOptions, Loaded};
 
 /// Knowledge-graph research service: sources become atomic facts, traceable to the sentence.
 #[derive(Parser)]
-#[command(name = "okt", version = version::LONG.as_str(), propagate_version = true)]
+#[command(name = "okt", version = version::LONG.as_str(), propagate_version = true, after_help = EXIT_CODES)]
 struct Cli {
     /// Configuration file, or a directory that contains okt.toml.
     #[arg(long, global = true, value_name = "PATH")]
@@ -43,6 +45,10 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+const EXIT_CODES: &str = "Commands that ask a service exit with 0 if it is done, 1 if what was checked or waited for came out badly, 2 for a \
+    wrong command line, 3 if the service refused or could not be asked. All others exit with 0, or with 1 for an error. \
+    Data goes to standard output, everything else to standard error. NO_COLOR turns colours off.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -56,6 +62,26 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Put a backup into empty databases and an empty storage. Nothing may run.
     Restore(backup::RestoreArgs),
+    /// Sign in to a service, so that other commands work there.
+    Login(client::login::LoginArgs),
+    /// End what `okt login` began.
+    Logout,
+    /// List, make and choose repositories of a service.
+    Repo(client::repo::RepoArgs),
+    /// Add sources to a repository, and watch what becomes of them.
+    Source(client::source::SourceArgs),
+    /// Search a repository. Exits with 1 if nothing is found.
+    Search(client::find::SearchArgs),
+    /// Show and list facts.
+    Fact(client::find::FactArgs),
+    /// Show and list concepts.
+    Concept(client::find::ConceptArgs),
+    /// List, watch, cancel and retry background jobs.
+    Job(client::job::JobArgs),
+    /// Show what a repository has spent on models.
+    Usage(client::job::UsageArgs),
+    /// Call any route of the HTTP API and print its answer.
+    Api(client::job::ApiArgs),
     /// Administer accounts and repositories.
     Admin(admin::AdminArgs),
     /// Look at everything that the service needs: what is wrong, why, and the command that mends it.
@@ -76,6 +102,10 @@ enum Command {
     Mcp(mcp::McpArgs),
     /// Measure how well documents are read, facts made, compared and found, on a data set of your own or a public one.
     Eval(eval::EvalArgs),
+    /// Print what makes a shell complete commands and options.
+    Completions(words::CompletionsArgs),
+    /// Write manual pages, one for each command.
+    Man(words::ManArgs),
     /// Parse one document from standard input in a sandbox. Started by the service; not for direct use.
     #[command(hide = true)]
     ParseWorker(parse_worker::ParseWorkerArgs),
@@ -126,6 +156,18 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::main(load(cli.config.clone())?, args, serve::service),
         Command::Migrate(args) => migrate::main(&load(cli.config.clone())?, args),
         Command::Admin(args) => admin::main(&load(cli.config.clone())?, args),
+        Command::Login(args) => Ok(remote::end(client::login::login(args))),
+        Command::Logout => Ok(remote::end(client::login::logout())),
+        Command::Repo(args) => Ok(remote::end(client::repo::main(args))),
+        Command::Source(args) => Ok(remote::end(client::source::main(args))),
+        Command::Search(args) => Ok(remote::end(client::find::search(args))),
+        Command::Fact(args) => Ok(remote::end(client::find::fact(args))),
+        Command::Concept(args) => Ok(remote::end(client::find::concept(args))),
+        Command::Job(args) => Ok(remote::end(client::job::main(args))),
+        Command::Usage(args) => Ok(remote::end(client::job::usage(args))),
+        Command::Api(args) => Ok(remote::end(client::job::api(args))),
+        Command::Completions(args) => words::completions(args, &mut Cli::command()),
+        Command::Man(args) => words::man(args, Cli::command()),
         Command::Backup(args) => backup::main(&load(cli.config.clone())?, args),
         Command::Restore(args) => backup::restore(args, || load(cli.config.clone())),
         Command::Doctor(args) => doctor::main(args, || load(cli.config.clone())),

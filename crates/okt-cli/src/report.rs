@@ -8,7 +8,8 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::client::{Client, given};
+use crate::client::Client;
+use crate::client::remote::connect;
 
 /// A text is cut at the next empty line after so many claims, or so many sentences that are none; and anywhere after so many claims.
 /// The service takes 200 claims and 2,000 others.
@@ -38,10 +39,10 @@ struct CheckArgs {
     /// The slug or id of the repository.
     #[arg(long, value_name = "SLUG")]
     repository: String,
-    /// The address of the service, such as `http://localhost:8080`; `OKT_URL` if it is not given.
+    /// The address of the service [default: `OKT_URL`, that of `okt login`, or `http://localhost:8080`].
     #[arg(long)]
     url: Option<String>,
-    /// An API key with `fact:read`; `OKT_API_KEY` if it is not given.
+    /// An API key with `fact:read` [default: `OKT_API_KEY`, or who is signed in by `okt login`].
     #[arg(long)]
     key: Option<String>,
     /// What makes the check fail: a contradicted sentence, or also one that no fact supports.
@@ -78,9 +79,7 @@ pub fn main(args: &ReportArgs) -> ExitCode {
 
 /// What the command line names: the text, and who is asked.
 fn asked(args: &CheckArgs) -> anyhow::Result<(String, Client)> {
-    let url = given(args.url.as_deref(), "OKT_URL").context("name the service by --url or OKT_URL")?;
-    let key = given(args.key.as_deref(), "OKT_API_KEY").context("give an API key by --key or OKT_API_KEY")?;
-    let client = Client::new(&url, &key, args.repository.clone())?;
+    let client = connect(args.url.as_deref(), args.key.as_deref(), args.repository.clone())?;
     Ok((read(&args.file)?, client))
 }
 

@@ -79,7 +79,7 @@ impl Service {
         }
         let mut headers = request.headers.clone();
         announce(&mut headers, &request);
-        let answer = ask(&self.kept, &url, headers, request.body.clone())
+        let answer = ask(&self.kept, &url, headers, &request)
             .await
             .map_err(|error| FetchError::of_sending(error, &url, CONNECT))?;
         Ok(Response::new(answer.into(), url, &request, deadline))
