@@ -26,7 +26,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::version::{COMMIT, VERSION};
 
-pub(crate) use restore::{RestoreArgs, main as restore};
+pub(crate) use restore::{RestoreArgs, main as restore, put_back};
 
 const MANIFEST: &str = "manifest.json";
 /// As `sha256sum --check` reads it.

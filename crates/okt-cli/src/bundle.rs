@@ -13,7 +13,7 @@ use okt_interchange::bundle::{Limits, Read, Row, read};
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::client::remote::connect;
+use crate::client::remote::{connect, inside, runtime};
 
 /// Between two looks at a job.
 const LOOK: Duration = Duration::from_secs(1);
@@ -43,9 +43,9 @@ enum BundleCommand {
 
 #[derive(Args)]
 struct ServiceArgs {
-    /// The slug or id of the repository.
-    #[arg(long, value_name = "SLUG")]
-    repository: String,
+    /// The slug or id of the repository [default: `OKT_REPOSITORY`, that of `okt repo use`, or the only one].
+    #[arg(long, short, value_name = "SLUG")]
+    repository: Option<String>,
     /// The address of the service [default: `OKT_URL`, that of `okt login`, or `http://localhost:8080`].
     #[arg(long)]
     url: Option<String>,
@@ -120,17 +120,14 @@ pub fn main(args: &BundleArgs) -> ExitCode {
     }
 }
 
-fn asked(args: &ServiceArgs) -> anyhow::Result<Client> {
-    connect(args.url.as_deref(), args.key.as_deref(), args.repository.clone())
-}
-
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+async fn asked(args: &ServiceArgs) -> anyhow::Result<Client> {
+    let client = connect(args.url.as_deref(), args.key.as_deref(), String::new())?;
+    inside(client, args.repository.as_deref()).await
 }
 
 fn export(args: &ExportArgs) -> anyhow::Result<()> {
-    let client = asked(&args.service)?;
     runtime()?.block_on(async {
+        let client = asked(&args.service).await?;
         let mut body = json!({
             "destination": "file", "include_bodies": args.bodies, "include_images": !args.no_images,
         });
@@ -150,11 +147,11 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
 }
 
 fn import(args: &ImportArgs) -> anyhow::Result<()> {
-    let client = asked(&args.service)?;
     let open = opener(args.file.clone());
     // Before anything is sent.
     drop(open()?);
     runtime()?.block_on(async {
+        let client = asked(&args.service).await?;
         let sent = client.upload_bundle(open).await?;
         let body = json!({ "upload_id": sent.body["upload_id"], "dry_run": args.dry_run });
         let job = job_of(&client.post("/import-graph", &body).await?.body)?;

@@ -174,7 +174,8 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Reembed => vectors::reembed(&load(cli.config.clone())?),
         Command::Dedup(args) => dedup::main(&load(cli.config.clone())?, args),
         Command::Config(args) => {
-            let (options, environment) = (load_options(cli.config.clone())?, environment()?);
+            let options = load_options(cli.config.clone())?;
+            let environment = up::complete(&options, environment()?)?;
             config::run(args, || okt_config::load(&options, &environment))
         }
         Command::Bundle(args) => Ok(bundle::main(args)),
@@ -189,7 +190,8 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
 /// Loads the configuration the way every command does.
 pub fn load(config: Option<PathBuf>) -> anyhow::Result<Loaded> {
     let options = load_options(config)?;
-    Ok(okt_config::load(&options, &environment()?)?)
+    let environment = up::complete(&options, environment()?)?;
+    Ok(okt_config::load(&options, &environment)?)
 }
 
 fn load_options(config: Option<PathBuf>) -> anyhow::Result<LoadOptions> {

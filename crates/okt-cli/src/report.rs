@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::client::remote::connect;
+use crate::client::remote::{Usage, connect, inside, runtime};
 
 /// A text is cut at the next empty line after so many claims, or so many sentences that are none; and anywhere after so many claims.
 /// The service takes 200 claims and 2,000 others.
@@ -36,9 +36,9 @@ struct CheckArgs {
     /// The file; `-` for standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The slug or id of the repository.
-    #[arg(long, value_name = "SLUG")]
-    repository: String,
+    /// The slug or id of the repository [default: `OKT_REPOSITORY`, that of `okt repo use`, or the only one].
+    #[arg(long, short, value_name = "SLUG")]
+    repository: Option<String>,
     /// The address of the service [default: `OKT_URL`, that of `okt login`, or `http://localhost:8080`].
     #[arg(long)]
     url: Option<String>,
@@ -70,21 +70,23 @@ pub fn main(args: &ReportArgs) -> ExitCode {
         Ok(asked) => asked,
         Err(error) => return said(error, 2),
     };
-    match check(args, &text, &client) {
+    match check(args, &text, client) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
+        Err(error) if error.is::<Usage>() => said(error, 2),
         Err(error) => said(error, 3),
     }
 }
 
 /// What the command line names: the text, and who is asked.
 fn asked(args: &CheckArgs) -> anyhow::Result<(String, Client)> {
-    let client = connect(args.url.as_deref(), args.key.as_deref(), args.repository.clone())?;
+    let client = connect(args.url.as_deref(), args.key.as_deref(), String::new())?;
     Ok((read(&args.file)?, client))
 }
 
-fn check(args: &CheckArgs, text: &str, client: &Client) -> anyhow::Result<bool> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+fn check(args: &CheckArgs, text: &str, client: Client) -> anyhow::Result<bool> {
+    let runtime = runtime()?;
+    let client = runtime.block_on(inside(client, args.repository.as_deref()))?;
     let mut sentences = Vec::new();
     for piece in pieces(text) {
         let mut answer = runtime.block_on(client.post("/check", &json!({ "text": piece.text })))?;

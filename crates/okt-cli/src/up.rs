@@ -46,8 +46,8 @@ const NEXT_PORTS: u16 = 20;
 
 #[derive(Args)]
 pub(crate) struct UpArgs {
-    /// Folder of the database, files, settings (okt.toml), secrets and log [default: ~/.local/share/okt; for root
-    /// /var/lib/okt-up].
+    /// Folder of the database, files, settings (okt.toml), secrets and log [default: `OKT_DATA`, or `~/.local/share/okt`; for
+    /// root `/var/lib/okt-up`].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Port of the web UI and the API [default: 8080, or the next that is free].
@@ -62,6 +62,9 @@ pub(crate) struct UpArgs {
     /// Install what is missing without asking.
     #[arg(short, long)]
     yes: bool,
+    /// Put a backup (`okt backup`) into a folder that has no data yet, then start.
+    #[arg(long, value_name = "BACKUP")]
+    restore: Option<PathBuf>,
 }
 
 /// What a running `okt up` says of itself.
@@ -74,7 +77,8 @@ struct Running {
 pub(crate) fn main(config: Option<PathBuf>, args: &UpArgs) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let owner = owner::of_postgres()?;
-    let folder = folder(args.data.as_deref(), owner.as_ref())?;
+    let of = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let folder = folder(args.data.clone().or_else(|| of("OKT_DATA")), owner.as_ref())?;
     let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(folder.join(LOCK));
     let lock = lock.with_context(|| format!("can't write to {}; name another folder: okt up --data DIR", folder.display()))?;
     if let Some(running) = taken(&lock, &folder)? {
@@ -239,6 +243,9 @@ impl Start<'_> {
             return Ok(());
         }
         let loaded = self.load(environment)?;
+        if let Some(backup) = &self.args.restore {
+            crate::backup::put_back(&loaded, backup)?;
+        }
         let log = self.folder.join(LOG);
         let file = new_log(&log).with_context(|| format!("can't write {}", log.display()))?;
         let mut trouble = None;
@@ -269,10 +276,39 @@ impl Start<'_> {
     }
 }
 
+/// What other commands have to know of the installation whose folder `--config` names: where its database and its files are.
+/// What the settings say themselves stays as it is.
+pub(crate) fn complete(
+    options: &LoadOptions,
+    mut environment: BTreeMap<String, String>,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let Some(folder) = options.config.as_ref().map(|config| options.working_dir.join(config)) else {
+        return Ok(environment);
+    };
+    let home = folder.join("postgresql");
+    if !home.join("data").is_dir() {
+        return Ok(environment);
+    }
+    let configured = okt_config::load(options, &environment)?;
+    if configured.config.databases["default"].url_origin == Origin::Default {
+        environment.insert(URL.to_owned(), postgres::url(&home)?);
+    }
+    let is_default = |key: &str| {
+        configured.entries().iter().any(|entry| entry.key == key && entry.origin == Origin::Default)
+    };
+    if is_default("providers.storage.root") {
+        environment.insert(FILES.to_owned(), text(&folder.join("files"))?);
+    }
+    if let Some(library) = install::pdfium(&folder).filter(|_| is_default("providers.parsing.pdfium")) {
+        environment.insert(PDFIUM.to_owned(), text(&library)?);
+    }
+    Ok(environment)
+}
+
 /// The folder, made if it is not there.
-fn folder(given: Option<&Path>, owner: Option<&Owner>) -> anyhow::Result<PathBuf> {
+fn folder(given: Option<PathBuf>, owner: Option<&Owner>) -> anyhow::Result<PathBuf> {
     let folder = match (given, owner) {
-        (Some(given), _) => given.to_owned(),
+        (Some(given), _) => given,
         // Another account has to enter it.
         (None, Some(_)) => PathBuf::from("/var/lib/okt-up"),
         (None, None) => {

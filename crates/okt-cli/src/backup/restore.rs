@@ -37,12 +37,10 @@ pub(crate) fn main(
     args: &RestoreArgs,
     load: impl FnOnce() -> anyhow::Result<Loaded>,
 ) -> anyhow::Result<ExitCode> {
-    let begun = Instant::now();
     let (manifest, parts) = read(&args.folder)?;
-    let mut out = io::stdout();
     if args.check {
         writeln!(
-            out,
+            io::stdout(),
             "{}: whole, of okt {} at {}; {} parts",
             args.folder.display(),
             manifest.okt,
@@ -51,15 +49,35 @@ pub(crate) fn main(
         )?;
         return Ok(ExitCode::SUCCESS);
     }
-    let loaded = load()?;
+    into(&load()?, &args.folder, args.replace, &manifest, &parts)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Into an installation that has nothing yet.
+pub(crate) fn put_back(loaded: &Loaded, folder: &Path) -> anyhow::Result<()> {
+    let (manifest, parts) = read(folder)?;
+    into(loaded, folder, false, &manifest, &parts)
+}
+
+fn into(
+    loaded: &Loaded,
+    folder: &Path,
+    replace: bool,
+    manifest: &Manifest,
+    parts: &[String],
+) -> anyhow::Result<()> {
+    let begun = Instant::now();
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
-    let rows = runtime.block_on(put_back(&loaded, args, &manifest, &parts))?;
-    writeln!(out, "{rows} rows and {} files of {} are back", manifest.files.count, manifest.taken_at)?;
-    say(&format!("done in {:.1} s. Start okt with the AUTH_JWTSECRET (or okt.dev-secret) that it had", begun.elapsed().as_secs_f64()));
-    if !loaded.config.providers.embedding.model.is_empty() && !has_vectors(&manifest, &loaded) {
+    let rows = runtime.block_on(restore(loaded, folder, replace, manifest, parts))?;
+    say(&format!("{rows} rows and {} files of {} are back", manifest.files.count, manifest.taken_at));
+    say(&format!(
+        "done in {:.1} s. Start okt with the AUTH_JWTSECRET (or okt.dev-secret) that it had",
+        begun.elapsed().as_secs_f64()
+    ));
+    if !loaded.config.providers.embedding.model.is_empty() && !has_vectors(manifest, loaded) {
         say("vectors are not in the backup; make them anew: okt doctor vectors --repair");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn has_vectors(manifest: &Manifest, loaded: &Loaded) -> bool {
@@ -69,9 +87,10 @@ fn has_vectors(manifest: &Manifest, loaded: &Loaded) -> bool {
 }
 
 /// Files first: a row may only speak of a file that is there.
-async fn put_back(
+async fn restore(
     loaded: &Loaded,
-    args: &RestoreArgs,
+    folder: &Path,
+    replace: bool,
     manifest: &Manifest,
     parts: &[String],
 ) -> anyhow::Result<u64> {
@@ -83,12 +102,12 @@ async fn put_back(
         occupied.push("the storage of files has some".to_owned());
     }
     if !occupied.is_empty() {
-        if !args.replace {
+        if !replace {
             bail!(
                 "there is something here already: {}. Restore into empty databases and an empty storage, or delete all of it: \
                  okt restore --replace {}",
                 occupied.join("; "),
-                args.folder.display()
+                folder.display()
             );
         }
         backups::clear(config).await?;
@@ -97,13 +116,13 @@ async fn put_back(
     }
     for path in parts {
         if let Some(stored) = path.strip_prefix("files/") {
-            put_file(&blobs, &args.folder.join(path), stored).await?;
+            put_file(&blobs, &folder.join(path), stored).await?;
         }
     }
     say(&format!("files: {} are back", manifest.files.count));
     let mut rows = 0;
     for (database, schemas) in places {
-        rows += put_database(loaded, &args.folder, &database, &schemas).await?;
+        rows += put_database(loaded, folder, &database, &schemas).await?;
         say(&format!("database {database}: is back"));
     }
     // A backup of the release before becomes one of this.

@@ -45,27 +45,28 @@ impl Remote {
 
     /// In the repository that was named, or chosen, or is the only one.
     pub(crate) async fn client_inside(&self) -> anyhow::Result<Client> {
-        let mut client = self.client()?;
-        let named = given(self.repository.as_deref(), "OKT_REPOSITORY");
-        let chosen = || client.login_repository();
-        client.repository = match named.or_else(chosen) {
-            Some(repository) => repository,
-            None => {
-                let listed = client.installation("/repositories", &[("limit", "2")]).await?.body;
-                match listed["data"].as_array().map(Vec::as_slice) {
-                    Some([only]) => only["slug"].as_str().unwrap_or_default().to_owned(),
-                    Some([]) | None => {
-                        return Err(Usage("there is no repository yet; make one: okt repo create NAME".to_owned()).into());
-                    }
-                    Some(_) => {
-                        let which = "name a repository by --repository or OKT_REPOSITORY, or choose one: okt repo use SLUG";
-                        return Err(Usage(which.to_owned()).into());
-                    }
-                }
-            }
-        };
-        Ok(client)
+        inside(self.client()?, self.repository.as_deref()).await
     }
+}
+
+/// A client in the repository that was named, or chosen, or is the only one.
+pub(crate) async fn inside(mut client: Client, named: Option<&str>) -> anyhow::Result<Client> {
+    let named = given(named, "OKT_REPOSITORY").or_else(|| client.login_repository());
+    client.repository = match named {
+        Some(repository) => repository,
+        None => only(&client).await?,
+    };
+    Ok(client)
+}
+
+async fn only(client: &Client) -> anyhow::Result<String> {
+    let listed = client.installation("/repositories", &[("limit", "2")]).await?.body;
+    let trouble = match listed["data"].as_array().map(Vec::as_slice) {
+        Some([only]) => return Ok(text(&only["slug"])),
+        Some([_, ..]) => "name a repository by --repository or OKT_REPOSITORY, or choose one: okt repo use SLUG",
+        _ => "there is no repository yet; make one: okt repo create NAME",
+    };
+    Err(Usage(trouble.to_owned()).into())
 }
 
 /// Who asks: an option, a variable, or whoever is signed in at that service.

@@ -45,7 +45,6 @@ pub(super) struct Ready {
 /// What `postmaster.pid` says.
 struct Postmaster {
     process: u32,
-    port: u16,
     status: String,
 }
 
@@ -79,7 +78,6 @@ impl Server {
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         Some(Postmaster {
             process: lines.first()?.parse().ok()?,
-            port: lines.get(3)?.parse().ok()?,
             status: (*lines.get(7)?).to_owned(),
         })
     }
@@ -91,6 +89,16 @@ impl Server {
         let data = self.data.display().to_string();
         process.and_then(command_of).is_some_and(|command| command.contains(&data))
     }
+}
+
+/// The address of the server that is kept there, and runs or ran last.
+pub(super) fn url(home: &Path) -> anyhow::Result<String> {
+    let read = |name: &str| {
+        let file = home.join(name);
+        fs::read_to_string(&file).with_context(|| format!("can't read {}", file.display()))
+    };
+    let (password, port) = (read("password")?, read("port")?);
+    Ok(format!("postgres://{LOGIN}:{}@127.0.0.1:{}/{DATABASE}", password.trim(), port.trim()))
 }
 
 /// How a process was called, if there is one of this number.
@@ -117,11 +125,7 @@ impl Ready {
             self.launch(port)?;
             say(&format!("PostgreSQL started in {} (port {port})", seconds(begun)));
         }
-        let password = server.home.join("password");
-        let password =
-            fs::read_to_string(&password).with_context(|| format!("can't read {}", password.display()))?;
-        let port = server.postmaster().context("PostgreSQL ended as soon as it had started")?.port;
-        Ok(format!("postgres://{LOGIN}:{}@127.0.0.1:{port}/{DATABASE}", password.trim()))
+        url(&server.home)
     }
 
     /// What it is told to finish it finishes; who is connected is disconnected.

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod bundles;
+mod client;
 mod concepts;
 mod contradictions;
 mod curation;
