@@ -103,7 +103,10 @@ pub(crate) fn main(loaded: &Loaded, args: &BackupArgs) -> anyhow::Result<ExitCod
         manifest.tables().count(),
         manifest.files.count
     )?;
-    say(&format!("done in {:.1} s. It holds passwords' hashes and all texts: keep it where only you can read it", begun.elapsed().as_secs_f64()));
+    say(&format!(
+        "done in {:.1} s. It holds passwords' hashes and all texts: keep it where only you can read it",
+        begun.elapsed().as_secs_f64()
+    ));
     say("the settings are not in it: keep okt.toml and AUTH_JWTSECRET (or okt.dev-secret) beside it");
     say(&format!("try it: okt restore --check {}", args.folder.display()));
     Ok(ExitCode::SUCCESS)
@@ -309,7 +312,8 @@ fn read(folder: &Path) -> anyhow::Result<(Manifest, Vec<String>)> {
     for line in BufReader::new(File::open(&sums)?).lines() {
         let line = line?;
         let (sum, path) = line.split_once("  ").with_context(|| format!("{}: {line:?}", sums.display()))?;
-        let is_inside = !path.starts_with('/') && path.split('/').all(|part| part != ".." && !part.is_empty());
+        let is_inside =
+            !path.starts_with('/') && path.split('/').all(|part| part != ".." && !part.is_empty());
         ensure!(is_inside, "{}: {path:?} leads out of the backup", sums.display());
         listed.insert(path.to_owned(), sum.to_owned());
     }
@@ -326,7 +330,8 @@ fn read(folder: &Path) -> anyhow::Result<(Manifest, Vec<String>)> {
 
 fn sum(path: &Path) -> anyhow::Result<String> {
     let read = || -> io::Result<String> {
-        let (mut file, mut hash, mut piece) = (File::open(path)?, Summed::new(io::sink()), vec![0; 128 * 1024]);
+        let (mut file, mut hash, mut piece) =
+            (File::open(path)?, Summed::new(io::sink()), vec![0; 128 * 1024]);
         loop {
             match file.read(&mut piece)? {
                 0 => return Ok(hash.finish().1),
@@ -348,14 +353,20 @@ mod tests {
 
     fn backup(folder: &Path) {
         let mut sums = Sums::create(folder).unwrap();
-        for (path, text) in [("databases/default/a.b.copy.gz", "rows"), ("files/repositories/r/s/h", "file")] {
+        for (path, text) in [("databases/default/a.b.copy.gz", "rows"), ("files/repositories/r/s/h", "file")]
+        {
             let mut out = sums.begin(path).unwrap();
             out.write_all(text.as_bytes()).unwrap();
             sums.end(path, out).unwrap();
         }
-        let table =
-            TablePart { name: "b".into(), columns: vec![], rows: 1, file: "databases/default/a.b.copy.gz".into() };
-        let schema = SchemaPart { name: "a".into(), migrations: vec![1], sequences: vec![], tables: vec![table] };
+        let table = TablePart {
+            name: "b".into(),
+            columns: vec![],
+            rows: 1,
+            file: "databases/default/a.b.copy.gz".into(),
+        };
+        let schema =
+            SchemaPart { name: "a".into(), migrations: vec![1], sequences: vec![], tables: vec![table] };
         let manifest = Manifest {
             format: FORMAT,
             okt: "0.1.0".into(),
@@ -384,7 +395,10 @@ mod tests {
             assert!(said.contains(part), "{said}");
         };
         says(|folder| fs::remove_file(folder.join(MANIFEST)).unwrap(), "not finished");
-        says(|folder| fs::write(folder.join("files/repositories/r/s/h"), "fILE").unwrap(), "files/repositories/r/s/h");
+        says(
+            |folder| fs::write(folder.join("files/repositories/r/s/h"), "fILE").unwrap(),
+            "files/repositories/r/s/h",
+        );
         says(|folder| fs::remove_file(folder.join("databases/default/a.b.copy.gz")).unwrap(), "can't read");
         says(|folder| fs::write(folder.join(SUMS), "").unwrap(), "is not the one that was written");
     }

@@ -149,10 +149,16 @@ impl Client {
     }
 
     /// Whatever is asked of the API, and whatever the answer. The path may have a query.
-    pub(crate) async fn ask(&self, method: Method, path: &str, body: Option<Vec<u8>>) -> anyhow::Result<Answer> {
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> anyhow::Result<Answer> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let query: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-        let query: Vec<(&str, &str)> = query.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let query: Vec<(&str, &str)> =
+            query.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let json = HeaderValue::from_static("application/json");
         let request = |url| {
             let request = Request::get(url).method(method.clone());
@@ -224,7 +230,8 @@ impl Client {
         let request = Request::get(url.to_string()).header(AUTHORIZATION, self.bearer()?);
         let request = request.timeouts(LONG).max_bytes(u64::MAX);
         let sent = self.service.send(request).await;
-        let mut answer = sent.context("the service does not answer; check --url, and that okt up or okt serve runs there")?;
+        let mut answer = sent
+            .context("the service does not answer; check --url, and that okt up or okt serve runs there")?;
         if !answer.status.is_success() {
             bail!("{path} answered {}", answer.status);
         }
@@ -268,7 +275,9 @@ impl Client {
             let request = request(url.to_string()).header(AUTHORIZATION, self.bearer()?);
             let began = Instant::now();
             let sent = self.service.send(request).await;
-            let answer = sent.context("the service does not answer; check --url, and that okt up or okt serve runs there")?;
+            let answer = sent.context(
+                "the service does not answer; check --url, and that okt up or okt serve runs there",
+            )?;
             let (status, wait) = (answer.status, retry_after(&answer.headers));
             let bytes = answer.bytes().await.with_context(|| format!("can't read the answer to {path}"))?;
             let took = began.elapsed();
@@ -328,7 +337,9 @@ impl Answer {
         }
         let text = |name: &str| self.body[name].as_str().unwrap_or_default().to_owned();
         let remedy = match self.status {
-            StatusCode::UNAUTHORIZED => "; sign in with okt login, or give an API key by --key or OKT_API_KEY",
+            StatusCode::UNAUTHORIZED => {
+                "; sign in with okt login, or give an API key by --key or OKT_API_KEY"
+            }
             StatusCode::FORBIDDEN => "; use a key with the permissions of the owner of the repository",
             StatusCode::NOT_FOUND => {
                 "; check --repository, and that the service is no older than this command"

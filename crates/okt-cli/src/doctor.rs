@@ -32,11 +32,8 @@ const OTHER_FILES: u64 = 256;
 /// How long a job that could run may wait before it is worth a word.
 const LONG_WAIT: Duration = Duration::from_mins(10);
 
-const TIMEOUTS: Timeouts = Timeouts {
-    connect: Duration::from_secs(2),
-    idle: Duration::from_secs(5),
-    total: Duration::from_secs(5),
-};
+const TIMEOUTS: Timeouts =
+    Timeouts { connect: Duration::from_secs(2), idle: Duration::from_secs(5), total: Duration::from_secs(5) };
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -221,7 +218,9 @@ fn free_mebibytes(folder: &Path) -> Option<u64> {
 fn open_files(config: &Config, found: &mut Findings) {
     let Ok(limits) = fs::read_to_string("/proc/self/limits") else { return };
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    let Some(limit) = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()) else { return };
+    let Some(limit) = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()) else {
+        return;
+    };
     let wanted = u64::try_from(config.server.max_connections).unwrap_or(u64::MAX).saturating_add(OTHER_FILES);
     if limit < wanted {
         found.warn_and(
@@ -251,7 +250,10 @@ async fn running(config: &Config, found: &mut Findings) {
     let status = answer.status;
     let body: Value = match answer.bytes().await.map(|bytes| serde_json::from_slice(&bytes)) {
         Ok(Ok(body)) => body,
-        _ => return found.warn(format!("{host}:{port} answers, but not as okt does; another program has the port")),
+        _ => {
+            return found
+                .warn(format!("{host}:{port} answers, but not as okt does; another program has the port"));
+        }
     };
     if status.is_success() {
         found.good(format!("the service at {host}:{port} is ready"));

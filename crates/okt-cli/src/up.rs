@@ -79,8 +79,11 @@ pub(crate) fn main(config: Option<PathBuf>, args: &UpArgs) -> anyhow::Result<Exi
     let owner = owner::of_postgres()?;
     let of = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     let folder = folder(args.data.clone().or_else(|| of("OKT_DATA")), owner.as_ref())?;
-    let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(folder.join(LOCK));
-    let lock = lock.with_context(|| format!("can't write to {}; name another folder: okt up --data DIR", folder.display()))?;
+    let lock =
+        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(folder.join(LOCK));
+    let lock = lock.with_context(|| {
+        format!("can't write to {}; name another folder: okt up --data DIR", folder.display())
+    })?;
     if let Some(running) = taken(&lock, &folder)? {
         say(&format!("okt is already running at {} (process {})", running.url, running.process));
         return show(&running.url, args).map(|()| ExitCode::SUCCESS);
@@ -269,7 +272,9 @@ impl Start<'_> {
             .with_context(|| format!("can't write {}", file.display()))?;
         say(&format!("ready after {} at {url}", seconds(self.begun)));
         if started.needs_admin {
-            say("make your account there: the first one becomes the administrator. A sample repository is offered next");
+            say(
+                "make your account there: the first one becomes the administrator. A sample repository is offered next",
+            );
         }
         say(&format!("log: {}. Press Ctrl-C to stop", log.display()));
         show(&url, self.args)
@@ -403,7 +408,8 @@ fn refuse_taken(port: u16, by_option: bool) -> anyhow::Result<()> {
     if port == 0 || is_free(port) {
         return Ok(());
     }
-    let remedy = if by_option { "name a free one, or none" } else { "change server.port, or name a free one" };
+    let remedy =
+        if by_option { "name a free one, or none" } else { "change server.port, or name a free one" };
     bail!("port {port} is taken by another program; {remedy}: okt up --port PORT")
 }
 

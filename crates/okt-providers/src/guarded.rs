@@ -228,7 +228,11 @@ impl GuardedClient {
         }
         let this_machine = |host: String| {
             let own = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-            ready(if address::is_localhost(&host) { Ok(own.to_vec()) } else { Err(io::ErrorKind::Unsupported.into()) })
+            ready(if address::is_localhost(&host) {
+                Ok(own.to_vec())
+            } else {
+                Err(io::ErrorKind::Unsupported.into())
+            })
         };
         let mut client = Self::with_look_up(allow_private, this_machine)?;
         client.guard.offline = true;

@@ -60,7 +60,11 @@ impl Snapshot {
             let mut conn = endpoint.reach(name).await?;
             let begun = async {
                 execute(&mut conn, SETTINGS).await?;
-                execute(&mut conn, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT pg_current_snapshot()").await
+                execute(
+                    &mut conn,
+                    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT pg_current_snapshot()",
+                )
+                .await
             };
             begun.await.map_err(|error| about(name, error))?;
             Ok::<_, okt_pg::Error>(Self { name: name.clone(), conn, schemas: endpoint.schemas.clone() })
@@ -126,8 +130,10 @@ impl Snapshot {
         mut hand_on: impl FnMut(&[u8]) -> std::io::Result<()>,
     ) -> Result<u64> {
         let (path, columns) = (path(schema, &table.name), list(&table.columns));
-        let apart: bool =
-            sqlx::query_scalar("SELECT row_security_active($1::text)").bind(&path).fetch_one(&mut self.conn).await?;
+        let apart: bool = sqlx::query_scalar("SELECT row_security_active($1::text)")
+            .bind(&path)
+            .fetch_one(&mut self.conn)
+            .await?;
         if !apart {
             let copy = format!("COPY (SELECT {columns} FROM {path}) TO STDOUT");
             return self.copy_lines(&copy, &mut hand_on).await;
@@ -139,8 +145,7 @@ impl Snapshot {
                 .bind(id.to_string())
                 .execute(&mut self.conn)
                 .await?;
-            let copy =
-                format!("COPY (SELECT {columns} FROM {path} WHERE repository_id = '{id}') TO STDOUT");
+            let copy = format!("COPY (SELECT {columns} FROM {path} WHERE repository_id = '{id}') TO STDOUT");
             rows += self.copy_lines(&copy, &mut hand_on).await?;
         }
         Ok(rows)
@@ -276,12 +281,14 @@ impl Restore {
         let mut ordered: Vec<TableState> = Vec::new();
         while !tables.is_empty() {
             let is_ready = |table: &TableState| {
-                pairs.iter().all(|(one, other)| {
-                    *one != table.name || ordered.iter().any(|done| done.name == *other)
-                })
+                pairs
+                    .iter()
+                    .all(|(one, other)| *one != table.name || ordered.iter().any(|done| done.name == *other))
             };
             let Some(next) = tables.iter().position(is_ready) else {
-                return Err(Error::internal(format!("tables of {schema} refer to each other in a circle")).into());
+                return Err(
+                    Error::internal(format!("tables of {schema} refer to each other in a circle")).into()
+                );
             };
             ordered.push(tables.remove(next));
         }
@@ -315,10 +322,11 @@ impl Restore {
     /// Rows come in as they were: nothing is derived from them once more, and they are of all repositories. Nobody else sees the
     /// table like this, since all of it is one transaction.
     async fn open(&mut self, path: &str) -> Result<()> {
-        let forced: bool = sqlx::query_scalar("SELECT relforcerowsecurity FROM pg_class WHERE oid = $1::text::regclass")
-            .bind(path)
-            .fetch_one(&mut self.conn)
-            .await?;
+        let forced: bool =
+            sqlx::query_scalar("SELECT relforcerowsecurity FROM pg_class WHERE oid = $1::text::regclass")
+                .bind(path)
+                .fetch_one(&mut self.conn)
+                .await?;
         execute(&mut self.conn, &format!("ALTER TABLE {path} DISABLE TRIGGER USER")).await?;
         if forced {
             execute(&mut self.conn, &format!("ALTER TABLE {path} NO FORCE ROW LEVEL SECURITY")).await?;
@@ -415,7 +423,10 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-#[expect(clippy::disallowed_methods, reason = "several statements at once, and of names only that are quoted")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "several statements at once, and of names only that are quoted"
+)]
 async fn execute(conn: &mut PgConnection, statement: &str) -> Result<()> {
     sqlx::raw_sql(AssertSqlSafe(statement)).execute(conn).await?;
     Ok(())

@@ -194,7 +194,10 @@ async fn put_database(
     let mut rows = 0;
     for schema in schemas {
         if !made.contains(&schema.name) {
-            say(&format!("database {database}: this server can't have {} (no pgvector), so it is left out", schema.name));
+            say(&format!(
+                "database {database}: this server can't have {} (no pgvector), so it is left out",
+                schema.name
+            ));
             continue;
         }
         let tables: Vec<TableState> = schema.tables.iter().map(TableState::from).collect();

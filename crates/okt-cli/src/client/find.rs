@@ -95,7 +95,12 @@ pub(crate) fn search(args: &SearchArgs) -> anyhow::Result<bool> {
         for row in rows(&body) {
             let (title, words) = (text(&row["title"]), text(&row["text"]));
             let retracted = if row["retracted"] == true { "  [retracted]" } else { "" };
-            print(format_args!("{:<8} {}  {}{retracted}", text(&row["type"]), text(&row["id"]), bold(&title)))?;
+            print(format_args!(
+                "{:<8} {}  {}{retracted}",
+                text(&row["type"]),
+                text(&row["id"]),
+                bold(&title)
+            ))?;
             if !words.is_empty() {
                 print(format_args!("         {words}"))?;
             }
@@ -151,7 +156,12 @@ fn show_fact(fact: &Value) -> anyhow::Result<()> {
         }
     }
     for other in fact["candidate_contradictions"].as_array().into_iter().flatten() {
-        print(format_args!("\ncontradicted? {}  {} ({})", text(&other["fact_id"]), text(&other["text"]), text(&other["state"])))?;
+        print(format_args!(
+            "\ncontradicted? {}  {} ({})",
+            text(&other["fact_id"]),
+            text(&other["text"]),
+            text(&other["state"])
+        ))?;
     }
     Ok(())
 }
@@ -168,7 +178,11 @@ pub(crate) fn concept(args: &ConceptArgs) -> anyhow::Result<bool> {
                 }
                 let line = |row: &Value| {
                     let facts = format!("{} facts", text(&row["fact_count"]));
-                    vec![text(&row["id"]), facts, format!("{} ({})", text(&row["canonical_name"]), text(&row["context"]))]
+                    vec![
+                        text(&row["id"]),
+                        facts,
+                        format!("{} ({})", text(&row["canonical_name"]), text(&row["context"])),
+                    ]
                 };
                 table(&rows(&body).iter().map(line).collect::<Vec<_>>())?;
                 Ok(true)
@@ -213,7 +227,11 @@ async fn show_concept(client: &Client, named: &str, json: bool) -> anyhow::Resul
     if !related.is_empty() {
         print("\nrelated:")?;
         let line = |row: &Value| {
-            vec![format!("  {}", text(&row["canonical_name"])), format!("{} facts", text(&row["shared_fact_count"])), text(&row["strength"])]
+            vec![
+                format!("  {}", text(&row["canonical_name"])),
+                format!("{} facts", text(&row["shared_fact_count"])),
+                text(&row["strength"]),
+            ]
         };
         table(&related.iter().map(line).collect::<Vec<_>>())?;
     }

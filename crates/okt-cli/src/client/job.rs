@@ -123,7 +123,12 @@ pub(crate) fn main(args: &JobArgs) -> anyhow::Result<bool> {
 
 fn line(job: &Value) -> Vec<String> {
     let why = if job["waiting_for"].is_null() {
-        text(&job["errors"].as_array().and_then(|errors| errors.last()).map_or(&Value::Null, |last| &last["message"]))
+        text(
+            &job["errors"]
+                .as_array()
+                .and_then(|errors| errors.last())
+                .map_or(&Value::Null, |last| &last["message"]),
+        )
     } else {
         format!("waits for {}", text(&job["waiting_for"]))
     };
@@ -161,7 +166,8 @@ pub(crate) fn usage(args: &UsageArgs) -> anyhow::Result<bool> {
 /// Prints what the service answers, whatever it is.
 pub(crate) fn api(args: &ApiArgs) -> anyhow::Result<bool> {
     let method = args.method.to_ascii_uppercase();
-    let method = Method::from_bytes(method.as_bytes()).map_err(|_| Usage(format!("{method} is no method")))?;
+    let method =
+        Method::from_bytes(method.as_bytes()).map_err(|_| Usage(format!("{method} is no method")))?;
     let data = match args.data.as_deref() {
         None => None,
         Some("-") => {

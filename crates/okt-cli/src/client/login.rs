@@ -27,8 +27,11 @@ use super::{Client, given};
 
 /// How long somebody may take to sign in.
 const PATIENCE: Duration = Duration::from_mins(10);
-const TIMEOUTS: Timeouts =
-    Timeouts { connect: Duration::from_secs(5), idle: Duration::from_secs(20), total: Duration::from_secs(30) };
+const TIMEOUTS: Timeouts = Timeouts {
+    connect: Duration::from_secs(5),
+    idle: Duration::from_secs(20),
+    total: Duration::from_secs(30),
+};
 /// The port is chosen when it is needed; that of a loopback address may differ.
 const CALLBACK: &str = "http://127.0.0.1/callback";
 /// What the commands of this program do. What the person may not do themselves stays out of reach.
@@ -76,7 +79,8 @@ impl Login {
     fn file() -> anyhow::Result<PathBuf> {
         let folder = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
         let settings = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
-        let settings = settings.context("there is no home folder to keep the login in; give --key or OKT_API_KEY")?;
+        let settings =
+            settings.context("there is no home folder to keep the login in; give --key or OKT_API_KEY")?;
         Ok(settings.join("okt/login.json"))
     }
 
@@ -100,7 +104,8 @@ impl Login {
                 DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             }
             let aside = file.with_extension(format!("{}.new", std::process::id()));
-            let mut out = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&aside)?;
+            let mut out =
+                OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&aside)?;
             out.write_all(&serde_json::to_vec_pretty(self)?)?;
             out.sync_all()?;
             Ok(fs::rename(&aside, &file)?)
@@ -124,7 +129,11 @@ impl Login {
             return Ok(login);
         }
         let refresh = login.refresh.clone().context("the API key has ended; run: okt login")?;
-        let form = [("grant_type", "refresh_token"), ("refresh_token", &refresh.token), ("client_id", &refresh.client_id)];
+        let form = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", &refresh.token),
+            ("client_id", &refresh.client_id),
+        ];
         let answer = post_form(service, &refresh.token_endpoint, &form).await?;
         if answer.0 == StatusCode::BAD_REQUEST {
             bail!("the login has ended; run: okt login --url {}", login.url);
@@ -190,7 +199,9 @@ pub(crate) fn logout() -> anyhow::Result<bool> {
 async fn sign_in(service: &Service, url: String, no_open: bool) -> anyhow::Result<Login> {
     let metadata = get(service, &service.url([".well-known", "oauth-authorization-server"])).await?;
     if metadata.0 == StatusCode::SERVICE_UNAVAILABLE {
-        bail!("{url} has no sign-in for programs (oauth.issuer is not set); make an API key there, and: okt login --key-stdin");
+        bail!(
+            "{url} has no sign-in for programs (oauth.issuer is not set); make an API key there, and: okt login --key-stdin"
+        );
     }
     ensure!(
         metadata.0 == StatusCode::OK,
@@ -214,7 +225,8 @@ async fn sign_in(service: &Service, url: String, no_open: bool) -> anyhow::Resul
     let client_id = registered.1["client_id"].as_str().map(str::to_owned);
     let client_id = client_id.with_context(|| refusal("register this program", &registered))?;
 
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("can't listen for the browser's answer")?;
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("can't listen for the browser's answer")?;
     let callback = CALLBACK.replacen("127.0.0.1", &listener.local_addr()?.to_string(), 1);
     let (state, verifier) = (random()?, random()?);
     let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
@@ -259,7 +271,8 @@ fn await_code(listener: &TcpListener, state: &str, issuer: &str) -> anyhow::Resu
         match listener.accept() {
             Ok((mut stream, _)) => {
                 let Ok(query) = query(&stream) else { continue };
-                let of = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+                let of =
+                    |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
                 // RFC 9207: an answer of another server is none.
                 if of("state") != Some(state) || of("iss").is_some_and(|iss| iss != issuer) {
                     respond(&mut stream, "400 Bad Request", "This is not the answer that okt waits for.");
@@ -273,7 +286,11 @@ fn await_code(listener: &TcpListener, state: &str, issuer: &str) -> anyhow::Resu
                 bail!("nobody was signed in: {}", of("error").unwrap_or("no code came"));
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                ensure!(begun.elapsed() < PATIENCE, "nobody signed in within {} minutes", PATIENCE.as_secs() / 60);
+                ensure!(
+                    begun.elapsed() < PATIENCE,
+                    "nobody signed in within {} minutes",
+                    PATIENCE.as_secs() / 60
+                );
                 std::thread::sleep(Duration::from_millis(50));
             }
             Err(error) => return Err(error).context("can't wait for the browser"),
@@ -338,7 +355,9 @@ fn refusal(what: &str, (status, body): &Said) -> String {
 
 fn random() -> anyhow::Result<String> {
     let mut bytes = [0; 32];
-    rand::rngs::SysRng.try_fill_bytes(&mut bytes).context("cannot get random bytes from the operating system")?;
+    rand::rngs::SysRng
+        .try_fill_bytes(&mut bytes)
+        .context("cannot get random bytes from the operating system")?;
     Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))
 }
 

@@ -63,7 +63,9 @@ async fn only(client: &Client) -> anyhow::Result<String> {
     let listed = client.installation("/repositories", &[("limit", "2")]).await?.body;
     let trouble = match listed["data"].as_array().map(Vec::as_slice) {
         Some([only]) => return Ok(text(&only["slug"])),
-        Some([_, ..]) => "name a repository by --repository or OKT_REPOSITORY, or choose one: okt repo use SLUG",
+        Some([_, ..]) => {
+            "name a repository by --repository or OKT_REPOSITORY, or choose one: okt repo use SLUG"
+        }
         _ => "there is no repository yet; make one: okt repo create NAME",
     };
     Err(Usage(trouble.to_owned()).into())
@@ -81,7 +83,10 @@ pub(crate) fn connect(url: Option<&str>, key: Option<&str>, repository: String) 
         Some(login) => Client::of_login(login, repository),
         None => {
             let at = url.map_or_else(String::new, |url| format!(" --url {url}"));
-            Err(Usage(format!("nobody is signed in: run okt login{at}, or give an API key by --key or OKT_API_KEY")).into())
+            Err(Usage(format!(
+                "nobody is signed in: run okt login{at}, or give an API key by --key or OKT_API_KEY"
+            ))
+            .into())
         }
     }
 }
@@ -131,7 +136,8 @@ pub(crate) fn print_json(value: &Value) -> anyhow::Result<()> {
 
 /// Bold where that can be seen and is wanted (no-color.org).
 pub(crate) fn bold(text: &str) -> String {
-    let wanted = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let wanted =
+        io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if wanted { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
 }
 
@@ -147,7 +153,8 @@ pub(crate) fn text(value: &Value) -> String {
 /// Columns as wide as what is in them, but for the last.
 pub(crate) fn table(rows: &[Vec<String>]) -> anyhow::Result<()> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     for row in rows {
         let mut line = String::new();

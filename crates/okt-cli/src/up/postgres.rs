@@ -76,10 +76,7 @@ impl Server {
     fn postmaster(&self) -> Option<Postmaster> {
         let text = fs::read_to_string(self.data.join("postmaster.pid")).ok()?;
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
-        Some(Postmaster {
-            process: lines.first()?.parse().ok()?,
-            status: (*lines.get(7)?).to_owned(),
-        })
+        Some(Postmaster { process: lines.first()?.parse().ok()?, status: (*lines.get(7)?).to_owned() })
     }
 
     /// Whether a server runs on this data: by its process, since the number in a file may be that of another program by now.
@@ -134,7 +131,8 @@ impl Ready {
             return Ok(());
         }
         let seconds = PATIENCE.as_secs().to_string();
-        let stopped = self.run("pg_ctl", &["-D", &self.data(), "-m", "fast", "-w", "-t", &seconds, "stop"])?;
+        let stopped =
+            self.run("pg_ctl", &["-D", &self.data(), "-m", "fast", "-w", "-t", &seconds, "stop"])?;
         if !stopped.status.success() && self.server.is_running() {
             bail!("PostgreSQL did not stop: {}; its log is {}", said(&stopped), self.log().display());
         }
@@ -154,7 +152,17 @@ impl Ready {
         }
         let (at, file) = (new.display().to_string(), password.display().to_string());
         let arguments = [
-            "-D", &at, "-U", LOGIN, "-A", "scram-sha-256", "--pwfile", &file, "-E", "UTF8", "--locale=C.UTF-8",
+            "-D",
+            &at,
+            "-U",
+            LOGIN,
+            "-A",
+            "scram-sha-256",
+            "--pwfile",
+            &file,
+            "-E",
+            "UTF8",
+            "--locale=C.UTF-8",
         ];
         let output = self.run("initdb", &arguments)?;
         if !output.status.success() {
@@ -226,9 +234,11 @@ impl Ready {
         let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
         let port = match last.filter(is_free) {
             Some(port) => port,
-            None => (0..TRIES).map(|_| random_port()).find_map(|port| port.ok().filter(is_free)).with_context(
-                || format!("there is no free port from {} to {} on 127.0.0.1", PORTS.start, PORTS.end),
-            )?,
+            None => {
+                (0..TRIES).map(|_| random_port()).find_map(|port| port.ok().filter(is_free)).with_context(
+                    || format!("there is no free port from {} to {} on 127.0.0.1", PORTS.start, PORTS.end),
+                )?
+            }
         };
         fs::write(&file, port.to_string()).with_context(|| made(&file))?;
         Ok(port)
@@ -261,7 +271,9 @@ impl Ready {
 /// Random, for its owner's eyes.
 fn secret(file: &Path, owner: Option<&Owner>) -> anyhow::Result<()> {
     let mut bytes = [0; 24];
-    rand::rngs::SysRng.try_fill_bytes(&mut bytes).context("cannot get random bytes from the operating system")?;
+    rand::rngs::SysRng
+        .try_fill_bytes(&mut bytes)
+        .context("cannot get random bytes from the operating system")?;
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let aside = file.with_extension("new");
     let mut opened = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&aside)?;

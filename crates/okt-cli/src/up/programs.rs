@@ -34,9 +34,8 @@ pub(super) fn find(installed: &Path, major: Option<u32>) -> Option<PathBuf> {
 fn candidates() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // What is in PATH may be a link into the folder where its neighbours are.
-    let named = std::env::split_paths(&path).filter_map(|folder| {
-        Some(folder.join("initdb").canonicalize().ok()?.parent()?.to_owned())
-    });
+    let named = std::env::split_paths(&path)
+        .filter_map(|folder| Some(folder.join("initdb").canonicalize().ok()?.parent()?.to_owned()));
     let below = PLACES.into_iter().flat_map(|(place, bin)| {
         let entries = fs::read_dir(place).into_iter().flatten().flatten();
         let wanted = entries.filter(move |entry| {
@@ -76,7 +75,11 @@ fn has_pgvector(folder: &Path, major: u32) -> bool {
     let debian = PathBuf::from(format!("/usr/share/postgresql/{major}"));
     let shares = told.into_iter().chain(around.into_iter().flatten()).chain([debian]);
     let controls = shares.filter_map(|share| fs::read_to_string(share.join("extension/vector.control")).ok());
-    controls.into_iter().next().and_then(|control| pgvector_of(&control)).is_some_and(|found| found >= PGVECTOR)
+    controls
+        .into_iter()
+        .next()
+        .and_then(|control| pgvector_of(&control))
+        .is_some_and(|found| found >= PGVECTOR)
 }
 
 /// Of `default_version = '0.8.1'`.

@@ -107,7 +107,11 @@ fn outside(config: &Config, found: &mut Breaches) {
         ("telemetry.otlp_endpoint", traces),
     ];
     for (key, _) in outside.into_iter().filter(|(_, outside)| *outside) {
-        found.between(key, &["providers.offline"], "leads outside of this machine, which providers.offline forbids");
+        found.between(
+            key,
+            &["providers.offline"],
+            "leads outside of this machine, which providers.offline forbids",
+        );
     }
 }
 

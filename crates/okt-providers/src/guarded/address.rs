@@ -184,10 +184,13 @@ mod tests {
 
     #[test]
     fn offline_nothing_passes_but_what_is_allowed_on_this_machine() {
-        let mut guard = Guard::new(&[SocketAddr::from(([127, 0, 0, 1], 8000)), "10.0.0.1:80".parse().unwrap()]);
+        let mut guard =
+            Guard::new(&[SocketAddr::from(([127, 0, 0, 1], 8000)), "10.0.0.1:80".parse().unwrap()]);
         guard.offline = true;
         let check = |text: &str| guard.check_url(&Url::parse(text).unwrap(), false).map(|_| ());
-        for text in ["http://example.org/", "https://1.1.1.1/", "http://10.0.0.1/", "http://localhost.example.org/"] {
+        for text in
+            ["http://example.org/", "https://1.1.1.1/", "http://10.0.0.1/", "http://localhost.example.org/"]
+        {
             assert_eq!(check(text), Err(Rule::Offline), "{text}");
         }
         for text in ["http://127.0.0.1:8000/", "http://localhost:8000/", "http://[::ffff:127.0.0.1]:8000/"] {

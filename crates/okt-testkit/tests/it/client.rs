@@ -135,14 +135,19 @@ async fn from_the_login_to_a_fact_and_out_again() {
     let job = jobs["data"].as_array().unwrap().last().unwrap()["id"].as_str().unwrap();
     assert!(terminal.must(&["job", "watch", job]).await.contains("completed"));
 
-    fs::write(terminal.path("report.md"), "Varroa mites killed 70 percent of all honey bee colonies in Norway in 2006.").unwrap();
+    fs::write(
+        terminal.path("report.md"),
+        "Varroa mites killed 70 percent of all honey bee colonies in Norway in 2006.",
+    )
+    .unwrap();
     let checked = terminal.okt(&["report", "check", "report.md"]).await;
     assert_eq!(checked.code, Some(1), "{}{}", checked.out, checked.err);
     assert!(checked.out.contains("contradicted"), "{}", checked.out);
 
     let me: Value = serde_json::from_str(&terminal.must(&["api", "GET", "/users/me"]).await).unwrap();
     assert_eq!(me["email"], app.owner.email);
-    let renamed = terminal.must(&["api", "PUT", "/repositories/{repo}", "--data", r#"{"name": "Bees"}"#]).await;
+    let renamed =
+        terminal.must(&["api", "PUT", "/repositories/{repo}", "--data", r#"{"name": "Bees"}"#]).await;
     assert!(renamed.contains("Bees"), "{renamed}");
     let missing = terminal.okt(&["api", "GET", "/repositories/none/facts"]).await;
     assert!(missing.code == Some(3) && missing.out.contains("not_found"), "{}{}", missing.out, missing.err);

@@ -122,7 +122,8 @@ async fn from_an_empty_folder_it_serves_and_a_second_start_goes_on() {
     // Its page is opened again, and nothing is started.
     let opened = home.0.path().join("opened");
     let browser = home.0.path().join("xdg-open");
-    fs::write(&browser, format!("#!/bin/sh\necho \"$1\" > {}.new && mv {0}.new {0}\n", opened.display())).unwrap();
+    fs::write(&browser, format!("#!/bin/sh\necho \"$1\" > {}.new && mv {0}.new {0}\n", opened.display()))
+        .unwrap();
     fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
     let mut second = home.command(&[]);
     let second = second.env("PATH", home.0.path()).env("DISPLAY", ":0").output().unwrap();

@@ -90,7 +90,8 @@ async fn everything_is_back_on_an_empty_machine() {
     app.rest();
     let before = digest(&mut app.connect().await).await;
     let rows = |table: &str| before[table].starts_with("0 rows");
-    for table in ["okt_system.users", "okt_repository.facts", "okt_vectors.points", "okt_repository.reports"] {
+    for table in ["okt_system.users", "okt_repository.facts", "okt_vectors.points", "okt_repository.reports"]
+    {
         assert!(!rows(table), "{table} has rows to be brought back");
     }
 
