@@ -123,12 +123,8 @@ pub(crate) fn main(args: &JobArgs) -> anyhow::Result<bool> {
 
 fn line(job: &Value) -> Vec<String> {
     let why = if job["waiting_for"].is_null() {
-        text(
-            &job["errors"]
-                .as_array()
-                .and_then(|errors| errors.last())
-                .map_or(&Value::Null, |last| &last["message"]),
-        )
+        let last = job["errors"].as_array().and_then(|errors| errors.last());
+        last.map_or_else(String::new, |last| text(&last["message"]))
     } else {
         format!("waits for {}", text(&job["waiting_for"]))
     };
