@@ -270,8 +270,7 @@ impl<W> Summed<W> {
     }
 
     fn finish(self) -> (W, String) {
-        let sum = self.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        (self.inner, sum)
+        (self.inner, hex::encode(self.hash.finalize()))
     }
 }
 

@@ -162,7 +162,7 @@ fn secrets(loaded: &Loaded, repair: bool, found: &mut Findings) {
     for file in files {
         let Ok(mode) = fs::metadata(&file).map(|meta| meta.permissions().mode() & 0o777) else { continue };
         let shown = file.display();
-        if mode & 0o007 == 0 {
+        if mode % 0o10 == 0 {
             found.good(format!("{shown}: has secrets, and only its owner or group can read it"));
         } else if repair && fs::set_permissions(&file, Permissions::from_mode(mode & 0o770)).is_ok() {
             found.good(format!("repaired: {shown} can't be read by every account any more"));

@@ -147,11 +147,11 @@ impl Start<'_> {
             return self.serve(runtime, &environment, &stop);
         };
         let server = server.with(programs);
-        let served = server.start().and_then(|url| {
+        let ended = server.start().and_then(|url| {
             environment.insert(URL.to_owned(), url);
             self.serve(runtime, &environment, &stop)
         });
-        served.and(server.stop())?;
+        ended.and(server.stop())?;
         say("stopped; `okt up` goes on where this was");
         Ok(())
     }
@@ -323,8 +323,8 @@ fn folder(given: Option<PathBuf>, owner: Option<&Owner>) -> anyhow::Result<PathB
         }
     };
     let mode = if owner.is_some() { 0o755 } else { 0o700 };
-    let made = DirBuilder::new().recursive(true).mode(mode).create(&folder);
-    made.and_then(|()| folder.canonicalize()).with_context(|| {
+    let created = DirBuilder::new().recursive(true).mode(mode).create(&folder);
+    created.and_then(|()| folder.canonicalize()).with_context(|| {
         format!("can't make the folder {}; name another one: okt up --data DIR", folder.display())
     })
 }

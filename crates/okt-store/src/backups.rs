@@ -159,7 +159,7 @@ impl Snapshot {
         let (mut lines, mut chunks) = (0, self.conn.copy_out_raw(copy).await?);
         while let Some(chunk) = chunks.try_next().await? {
             // The end of a line within a value is written otherwise.
-            lines += chunk.iter().filter(|byte| **byte == b'\n').count() as u64;
+            lines += chunk.split(|byte| *byte == b'\n').count().saturating_sub(1) as u64;
             hand_on(&chunk).map_err(|error| Error::Operator(format!("can't write the backup: {error}")))?;
         }
         Ok(lines)
@@ -316,7 +316,7 @@ impl Restore {
                 }
             };
         }
-        Ok(rows.finish().await.map_err(|error| about(&self.name, error.into()))?)
+        rows.finish().await.map_err(|error| about(&self.name, error.into()))
     }
 
     /// Rows come in as they were: nothing is derived from them once more, and they are of all repositories. Nobody else sees the

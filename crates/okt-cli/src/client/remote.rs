@@ -79,16 +79,12 @@ pub(crate) fn connect(url: Option<&str>, key: Option<&str>, repository: String) 
         let url = url.or_else(|| Some(login?.url)).unwrap_or_else(|| DEFAULT_URL.to_owned());
         return Client::new(&url, &key, repository);
     }
-    match login.filter(same) {
-        Some(login) => Client::of_login(login, repository),
-        None => {
-            let at = url.map_or_else(String::new, |url| format!(" --url {url}"));
-            Err(Usage(format!(
-                "nobody is signed in: run okt login{at}, or give an API key by --key or OKT_API_KEY"
-            ))
-            .into())
-        }
+    if let Some(login) = login.filter(same) {
+        return Client::of_login(login, repository);
     }
+    let at = url.map_or_else(String::new, |url| format!(" --url {url}"));
+    let who = format!("nobody is signed in: run okt login{at}, or give an API key by --key or OKT_API_KEY");
+    Err(Usage(who).into())
 }
 
 /// How a command ends, with what went wrong in words.

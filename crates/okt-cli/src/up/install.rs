@@ -148,8 +148,9 @@ fn postgres(new: &Path, machine: &str) -> anyhow::Result<()> {
 
 fn pdfium_into(new: &Path) -> anyhow::Result<()> {
     // pip itself refuses what has another hash.
-    let hashes: String = PDFIUM_HASHES.iter().map(|hash| format!(" --hash={hash}")).collect();
-    fs::write(new.join("requirements"), format!("pypdfium2=={PDFIUM_VERSION}{hashes}\n"))?;
+    let [one, other] = PDFIUM_HASHES;
+    let requirement = format!("pypdfium2=={PDFIUM_VERSION} --hash={one} --hash={other}\n");
+    fs::write(new.join("requirements"), requirement)?;
     let pip = [
         "python3",
         "-m",

@@ -274,10 +274,9 @@ fn secret(file: &Path, owner: Option<&Owner>) -> anyhow::Result<()> {
     rand::rngs::SysRng
         .try_fill_bytes(&mut bytes)
         .context("cannot get random bytes from the operating system")?;
-    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let aside = file.with_extension("new");
     let mut opened = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&aside)?;
-    opened.write_all(text.as_bytes())?;
+    opened.write_all(hex::encode(bytes).as_bytes())?;
     opened.sync_all()?;
     if let Some(owner) = owner {
         owner.gets(&aside)?;
