@@ -5,6 +5,7 @@
 
 mod accounts;
 mod bundles;
+mod client;
 mod concepts;
 mod contradictions;
 mod curation;
@@ -27,5 +28,6 @@ mod soak;
 mod sources;
 mod storage;
 mod summaries;
+mod up;
 mod upgrade;
 mod vectors;
