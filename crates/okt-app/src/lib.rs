@@ -162,7 +162,7 @@ impl App {
         let answers = Seal::derive(secret, "okt idempotent answers v1");
         let auth = Auth::new(&config, databases.clone(), secret);
         let setup_code = registration::setup_code(&config.bootstrap.setup_code, secret);
-        let web = match GuardedClient::of(&config.providers) {
+        let web = match GuardedClient::new(&config.providers.resolution.fetch.allow_private) {
             Ok(web) => Some((web.clone(), Search::new(&config, &web))),
             Err(error) => {
                 let error = &error as &dyn std::error::Error;

@@ -12,8 +12,7 @@ use clap::{Args, Subcommand};
 use okt_interchange::bundle::{Limits, Read, Row, read};
 use serde_json::{Value, json};
 
-use crate::client::Client;
-use crate::client::remote::{connect, inside, runtime};
+use crate::client::{Client, given};
 
 /// Between two looks at a job.
 const LOOK: Duration = Duration::from_secs(1);
@@ -43,13 +42,13 @@ enum BundleCommand {
 
 #[derive(Args)]
 struct ServiceArgs {
-    /// The slug or id of the repository [default: `OKT_REPOSITORY`, that of `okt repo use`, or the only one].
-    #[arg(long, short, value_name = "SLUG")]
-    repository: Option<String>,
-    /// The address of the service [default: `OKT_URL`, that of `okt login`, or `http://localhost:8080`].
+    /// The slug or id of the repository.
+    #[arg(long, value_name = "SLUG")]
+    repository: String,
+    /// The address of the service, such as `http://localhost:8080`; `OKT_URL` if it is not given.
     #[arg(long)]
     url: Option<String>,
-    /// An API key with `graph:export` or `graph:write`, and `job:read` [default: `OKT_API_KEY`, or who is signed in by `okt login`].
+    /// An API key with `graph:export` or `graph:write`, and `job:read`; `OKT_API_KEY` if it is not given.
     #[arg(long)]
     key: Option<String>,
 }
@@ -120,14 +119,19 @@ pub fn main(args: &BundleArgs) -> ExitCode {
     }
 }
 
-async fn asked(args: &ServiceArgs) -> anyhow::Result<Client> {
-    let client = connect(args.url.as_deref(), args.key.as_deref(), String::new())?;
-    inside(client, args.repository.as_deref()).await
+fn asked(args: &ServiceArgs) -> anyhow::Result<Client> {
+    let url = given(args.url.as_deref(), "OKT_URL").context("name the service by --url or OKT_URL")?;
+    let key = given(args.key.as_deref(), "OKT_API_KEY").context("give an API key by --key or OKT_API_KEY")?;
+    Client::new(&url, &key, args.repository.clone())
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
 fn export(args: &ExportArgs) -> anyhow::Result<()> {
+    let client = asked(&args.service)?;
     runtime()?.block_on(async {
-        let client = asked(&args.service).await?;
         let mut body = json!({
             "destination": "file", "include_bodies": args.bodies, "include_images": !args.no_images,
         });
@@ -147,11 +151,11 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
 }
 
 fn import(args: &ImportArgs) -> anyhow::Result<()> {
+    let client = asked(&args.service)?;
     let open = opener(args.file.clone());
     // Before anything is sent.
     drop(open()?);
     runtime()?.block_on(async {
-        let client = asked(&args.service).await?;
         let sent = client.upload_bundle(open).await?;
         let body = json!({ "upload_id": sent.body["upload_id"], "dry_run": args.dry_run });
         let job = job_of(&client.post("/import-graph", &body).await?.body)?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::Context;
 use okt_config::{Config, Loaded, StorageBackend};
@@ -11,112 +11,50 @@ use okt_jobs::ParserState;
 use okt_providers::GuardedClient;
 use okt_providers::ai::{AiError, Models};
 use okt_store::Databases;
-use serde::Serialize;
 
 /// For the answer of a model's server.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The oldest PostgreSQL that is tested.
 const OLDEST_POSTGRES: u32 = 15;
-/// More than an answer takes to come.
-const CLOCKS_APART: Duration = Duration::from_secs(5);
 
-/// What was found.
+/// What was found, a line each.
 #[derive(Default)]
-pub(crate) struct Findings(Vec<Finding>);
-
-#[derive(Serialize)]
-pub(crate) struct Finding {
-    level: Level,
-    /// What was found, and why it matters.
-    what: String,
-    /// The command that mends it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mend: Option<String>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Level {
-    Ok,
-    Note,
-    Warning,
-    Error,
-}
-
-impl Level {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
+pub(crate) struct Findings {
+    said: Vec<String>,
+    warned: usize,
+    failed: usize,
 }
 
 impl Findings {
-    pub(crate) fn is_sound(&self) -> bool {
-        self.failed() == 0
+    pub(crate) const fn is_sound(&self) -> bool {
+        self.failed == 0
     }
 
-    pub(crate) fn failed(&self) -> usize {
-        self.count(Level::Error)
+    fn good(&mut self, what: impl fmt::Display) {
+        self.said.push(format!("ok: {what}"));
     }
 
-    pub(crate) fn warned(&self) -> usize {
-        self.count(Level::Warning)
+    fn note(&mut self, what: impl fmt::Display) {
+        self.said.push(format!("note: {what}"));
     }
 
-    fn count(&self, level: Level) -> usize {
-        self.0.iter().filter(|finding| finding.level == level).count()
+    fn warn(&mut self, what: impl fmt::Display) {
+        self.said.push(format!("warning: {what}"));
+        self.warned += 1;
     }
 
-    pub(crate) fn all(&self) -> &[Finding] {
-        &self.0
-    }
-
-    fn push(&mut self, level: Level, what: impl fmt::Display, mend: Option<String>) {
-        self.0.push(Finding { level, what: what.to_string(), mend });
-    }
-
-    pub(crate) fn good(&mut self, what: impl fmt::Display) {
-        self.push(Level::Ok, what, None);
-    }
-
-    pub(crate) fn note(&mut self, what: impl fmt::Display) {
-        self.push(Level::Note, what, None);
-    }
-
-    pub(crate) fn warn(&mut self, what: impl fmt::Display) {
-        self.push(Level::Warning, what, None);
-    }
-
-    pub(crate) fn warn_and(&mut self, what: impl fmt::Display, mend: impl Into<String>) {
-        self.push(Level::Warning, what, Some(mend.into()));
-    }
-
-    pub(crate) fn fail(&mut self, what: impl fmt::Display) {
-        self.push(Level::Error, what, None);
-    }
-
-    pub(crate) fn fail_and(&mut self, what: impl fmt::Display, mend: impl Into<String>) {
-        self.push(Level::Error, what, Some(mend.into()));
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.level.word(), self.what)?;
-        self.mend.as_ref().map_or(Ok(()), |mend| write!(f, "\n  mend it: {mend}"))
+    fn fail(&mut self, what: impl fmt::Display) {
+        self.said.push(format!("error: {what}"));
+        self.failed += 1;
     }
 }
 
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for finding in &self.0 {
-            writeln!(f, "{finding}")?;
+        for line in &self.said {
+            writeln!(f, "{line}")?;
         }
-        match (self.failed(), self.warned()) {
+        match (self.failed, self.warned) {
             (0, 0) => writeln!(f, "The configuration is valid."),
             (0, warned) => writeln!(f, "The configuration is valid, with {warned} warnings."),
             (failed, _) => writeln!(f, "The configuration is not usable: {failed} errors."),
@@ -148,7 +86,7 @@ pub(crate) fn run(loaded: &Loaded, online: bool) -> anyhow::Result<Findings> {
 }
 
 /// Whether files can be kept. The folder itself is made when the service starts.
-pub(crate) fn storage(config: &Config, found: &mut Findings) {
+fn storage(config: &Config, found: &mut Findings) {
     let storage = &config.providers.storage;
     if storage.backend != StorageBackend::Filesystem {
         return;
@@ -165,7 +103,7 @@ pub(crate) fn storage(config: &Config, found: &mut Findings) {
     }
 }
 
-pub(crate) async fn parser(config: &Config, found: &mut Findings) -> anyhow::Result<()> {
+async fn parser(config: &Config, found: &mut Findings) -> anyhow::Result<()> {
     match crate::serve::parser(config)?.check().await {
         ParserState::Ok => {}
         ParserState::NoPdf(why) if config.providers.parsing.pdfium.is_some() => {
@@ -177,7 +115,7 @@ pub(crate) async fn parser(config: &Config, found: &mut Findings) -> anyhow::Res
     Ok(())
 }
 
-pub(crate) async fn databases(config: &Config, found: &mut Findings) -> anyhow::Result<()> {
+async fn databases(config: &Config, found: &mut Findings) -> anyhow::Result<()> {
     for (name, inspected) in Databases::inspect(config).await? {
         let inspected = match inspected {
             Ok(inspected) => inspected,
@@ -199,17 +137,6 @@ pub(crate) async fn databases(config: &Config, found: &mut Findings) -> anyhow::
             0 => "up to date".to_owned(),
             pending => format!("{pending} migrations to be applied at the next start, or by `okt migrate`"),
         };
-        let apart = apart(inspected.now);
-        if apart > CLOCKS_APART {
-            found.warn_and(
-                format!(
-                    "databases.{name}: its clock is {} s apart from that of this machine, so sessions and keys end too early \
-                     or too late",
-                    apart.as_secs()
-                ),
-                "timedatectl set-ntp true   # on both machines",
-            );
-        }
         found.good(format!("databases.{name}: PostgreSQL {version}{vectors}, {pending}"));
         if inspected.wants_pgvector && inspected.pgvector.is_none() && vectors_are_there(config) {
             found.warn(format!(
@@ -220,24 +147,17 @@ pub(crate) async fn databases(config: &Config, found: &mut Findings) -> anyhow::
     Ok(())
 }
 
-/// How far two clocks are from each other.
-#[expect(clippy::disallowed_methods, reason = "this machine's clock is what is looked at")]
-fn apart(epoch_seconds: f64) -> Duration {
-    let ours = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-    Duration::try_from_secs_f64((ours - epoch_seconds).abs()).unwrap_or(Duration::MAX)
-}
-
 /// Whether pgvector is where vectors are kept.
 const fn vectors_are_there(config: &Config) -> bool {
     config.providers.vector_store.host.is_empty() && !config.providers.embedding.model.is_empty()
 }
 
-pub(crate) async fn models(config: &Config, found: &mut Findings) {
+async fn models(config: &Config, found: &mut Findings) {
     let mut used = config.models_in_use().peekable();
     if used.peek().is_none() {
         return;
     }
-    let models = match GuardedClient::of(&config.providers) {
+    let models = match GuardedClient::new(&config.providers.resolution.fetch.allow_private) {
         Ok(client) => Models::new(config, &client),
         Err(error) => return found.fail(format!("no model can be called: {error}")),
     };

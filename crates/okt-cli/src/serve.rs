@@ -1,6 +1,5 @@
 //! `okt serve`.
 
-use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -72,39 +71,12 @@ pub fn main(
 ) -> anyhow::Result<ExitCode> {
     // One for everything: serving, relaying, looking after jobs. Only jobs themselves have another, in `Worker::start`.
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
-    let telemetry = Telemetry::start(&loaded.config, None)?;
-    let ended = runtime.block_on(async {
-        let stop = stop_signal()?;
-        run(loaded, args.role, service, &telemetry, stop, |_| {}).await
-    });
+    let telemetry = Telemetry::start(&loaded.config)?;
+    let ended = runtime.block_on(run(loaded, args.role, service, &telemetry));
     // Whatever still runs has been waited for, as long as anybody may.
     runtime.shutdown_background();
     telemetry.stop();
     ended.map(|()| ExitCode::SUCCESS)
-}
-
-/// A service that is ready for requests.
-pub(crate) struct Started {
-    pub(crate) address: SocketAddr,
-    /// Nobody has an account yet.
-    pub(crate) needs_admin: bool,
-}
-
-/// Serves as `okt serve` does, for somebody who watches: the log goes to a file, and they are told when it is ready.
-pub(crate) fn watched(
-    runtime: &tokio::runtime::Runtime,
-    loaded: Loaded,
-    log: File,
-    stop: CancellationToken,
-    started: impl FnOnce(Started),
-) -> anyhow::Result<()> {
-    let telemetry = Telemetry::start(&loaded.config, Some(log))?;
-    let ended = runtime.block_on(run(loaded, Role::All, service, &telemetry, stop, started));
-    if let Err(error) = &ended {
-        tracing::error!("ended: {error:#}");
-    }
-    telemetry.stop();
-    ended
 }
 
 /// The routes of the service.
@@ -119,8 +91,6 @@ async fn run(
     role: Role,
     service: impl FnOnce(&Api) -> anyhow::Result<Served>,
     telemetry: &Telemetry,
-    stop: CancellationToken,
-    started: impl FnOnce(Started),
 ) -> anyhow::Result<()> {
     tracing::info!(version = VERSION, commit = COMMIT, role = role.name(), "starting");
     for note in &loaded.notes {
@@ -130,6 +100,7 @@ async fn run(
         tracing::warn!("{warning}");
     }
     warn_about(&loaded.config);
+    let stop = stop_signal()?;
     let secret = signing_secret(&loaded)?;
     let secret = secret.expose().as_bytes();
     let config = loaded.config;
@@ -147,7 +118,6 @@ async fn run(
     let vectors = Vectors::open(&config, first).await?;
     let app = App::new(config.clone(), first.clone(), blobs.clone(), vectors, secret);
     app.bootstrap().await?;
-    let needs_admin = app.setup().await?.needs_admin;
     if role != Role::Worker {
         app.announce_setup().await?;
     }
@@ -159,8 +129,7 @@ async fn run(
 
     let address = SocketAddr::new(config.server.host, config.server.port);
     let listener = listen(address, "server.host, server.port").await?;
-    let address = listener.local_addr()?;
-    tracing::info!(%address, role = role.name(), "listening");
+    tracing::info!(address = %listener.local_addr()?, role = role.name(), "listening");
     let mut tasks = JoinSet::new();
     if let Metrics::At(address) = config.metrics() {
         let listener = listen(address, "server.metrics_addr").await?;
@@ -182,8 +151,6 @@ async fn run(
         Some(parser) => start_worker(&config, &databases, blobs, parser, &mut tasks).await?,
         None => None,
     };
-
-    started(Started { address, needs_admin });
 
     // Running jobs get the same time as requests, beside them.
     let stopped = async {
@@ -301,7 +268,7 @@ async fn listen(address: SocketAddr, key: &str) -> anyhow::Result<TcpListener> {
 }
 
 /// Cancelled by the first SIGTERM or interrupt; a second one ends the process as it always would.
-pub(crate) fn stop_signal() -> anyhow::Result<CancellationToken> {
+fn stop_signal() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stopping = stop.clone();

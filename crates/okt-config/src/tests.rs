@@ -3,7 +3,6 @@
 mod golden;
 mod layers;
 mod problems;
-mod read;
 mod rules;
 mod secrets;
 

@@ -43,7 +43,7 @@ impl Tools {
         parser: Parser,
     ) -> Result<Self> {
         // The reason for having none was logged when the service started.
-        let client = GuardedClient::of(&config.providers).ok();
+        let client = GuardedClient::new(&config.providers.resolution.fetch.allow_private).ok();
         let ai = Ai::new(config, databases, client.as_ref());
         let search = client.as_ref().map(|client| Search::new(config, client));
         let web = match client {

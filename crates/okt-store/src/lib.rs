@@ -9,7 +9,6 @@ pub mod ai_turns;
 pub mod api_keys;
 pub mod audit;
 pub mod audit_outbox;
-pub mod backups;
 pub mod blobs;
 pub mod bundles;
 pub mod concept_aliases;

@@ -15,7 +15,6 @@ use crate::store::{Space, VectorStore};
 pub struct Vectors {
     store: Arc<dyn VectorStore>,
     collection: Arc<str>,
-    concept_collection: Arc<str>,
 }
 
 impl Vectors {
@@ -40,9 +39,7 @@ impl Vectors {
         } else {
             Arc::new(Qdrant::new(settings)?)
         };
-        let (collection, concept_collection) =
-            (settings.collection.as_str().into(), settings.concept_collection.as_str().into());
-        Ok(Some(Self { store, collection, concept_collection }))
+        Ok(Some(Self { store, collection: settings.collection.as_str().into() }))
     }
 
     pub fn store(&self) -> &dyn VectorStore {
@@ -54,12 +51,12 @@ impl Vectors {
         Space { name: format!("{}_{}", self.collection, space.no), dimensions: space.dimensions }
     }
 
-    /// Where those of concepts are, which are replaced with those of facts.
+    /// Where those of concepts are: beside those of facts, and replaced with them.
     pub fn concept_space(&self, space: &EmbeddingSpace) -> Space {
-        Space { name: format!("{}_{}", self.concept_collection, space.no), dimensions: space.dimensions }
+        Space { name: format!("{}_{}_concepts", self.collection, space.no), dimensions: space.dimensions }
     }
 
-    /// Where those of passages are: beside those of facts, and replaced with them.
+    /// Where those of passages are: as those of concepts.
     pub fn passage_space(&self, space: &EmbeddingSpace) -> Space {
         Space { name: format!("{}_{}_passages", self.collection, space.no), dimensions: space.dimensions }
     }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::AiError;
 use super::endpoint::Endpoint;
 use super::remote::Remote;
-use crate::guarded::{FetchError, Rule, Timeouts};
+use crate::guarded::{FetchError, Timeouts};
 use crate::retry_after::retry_after;
 
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -158,11 +158,6 @@ impl Endpoint {
     fn failure(&self, error: FetchError) -> Failure {
         let service = self.name();
         Failure::passing(match error {
-            FetchError::Refused { rule: Rule::Offline, .. } => {
-                return Failure::lasting(AiError::NotConfigured(
-                    "this installation is offline (providers.offline), and the model is not on its machine",
-                ));
-            }
             // The base address is the only one that is asked, so that is what is wrong.
             FetchError::Refused { .. } => return Failure::lasting(self.wrong_address()),
             FetchError::TimedOut { limit, .. } => AiError::TimedOut { service, limit },

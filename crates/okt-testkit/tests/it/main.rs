@@ -5,7 +5,6 @@
 
 mod accounts;
 mod bundles;
-mod client;
 mod concepts;
 mod contradictions;
 mod curation;
@@ -28,6 +27,5 @@ mod soak;
 mod sources;
 mod storage;
 mod summaries;
-mod up;
 mod upgrade;
 mod vectors;

@@ -5,7 +5,6 @@ mod away;
 mod boot;
 mod check;
 mod config;
-mod doctor;
 mod frames;
 mod health;
 mod issued;
