@@ -10,6 +10,7 @@ export default function KeyHelp({ onClose }: { onClose: () => void }) {
         ["/", t("Search")],
         ["?", t("This list")],
         ["g s", t("Sources")],
+        ["g a", t("Ask")],
         ["g f", t("Facts")],
         ["g c", t("Concepts")],
         ["g d", t("Contradictions")],
@@ -28,6 +29,14 @@ export default function KeyHelp({ onClose }: { onClose: () => void }) {
         ["j  k", t("Next, previous row")],
         ["Enter", t("Open")],
         ["x", t("Select")],
+      ],
+    ],
+    [
+      t("When asking"),
+      [
+        ["Ctrl Enter", t("Ask")],
+        ["Esc", t("Stop; what is there stays")],
+        ["1 … 9", t("Open a piece of evidence")],
       ],
     ],
     [

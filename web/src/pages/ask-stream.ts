@@ -1,0 +1,175 @@
+//! An answer as it comes: the events of its stream, one after the other, become the answer that a page shows.
+
+import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { ApiError, api, ok, R, raw } from "../api/client";
+import type { Answer, AnswerSentence, AskBody, DisagreeingFact, DroppedSentence, EvidenceFact } from "../api/expected";
+import { useRepo } from "../app/queries";
+import { listen, pause } from "../app/stream";
+
+/** `lost`: the stream broke off and is opened again. `polled`: the service has no room for a stream. */
+export type Line = "live" | "lost" | "polled";
+
+const POLL = 3_000;
+const PATIENCE = 10_000;
+
+const answerKey = (repo: string, id: string) => ["answer", repo, id];
+/** Streams that asking has opened, until the page of the answer reads them. */
+const begun = new Map<string, Response>();
+
+/** Asks, and gives the id of the answer that comes. */
+export async function begin(client: QueryClient, repo: string, body: AskBody): Promise<string> {
+  const response = await raw(`api/v1/repositories/${repo}/ask`, { method: "POST", headers: { accept: "text/event-stream", "content-type": "application/json" }, body: JSON.stringify(body) });
+  const id = response.headers.get("x-answer-id");
+  if (!id) throw new Error("no X-Answer-Id");
+  begun.set(id, response);
+  client.setQueryData(answerKey(repo, id), blank(id, body));
+  void client.invalidateQueries({ queryKey: ["answers", repo] });
+  return id;
+}
+
+const blank = (id: string, body: AskBody): Answer => ({
+  id,
+  question: body.question,
+  question_as_searched: null,
+  status: "running",
+  mode: body.mode === "extractive" ? "extractive" : "model",
+  mode_asked: body.mode ?? "auto",
+  extractive_reason: null,
+  model: null,
+  check_model: null,
+  conversation_id: body.conversation_id ?? null,
+  is_own: true,
+  shared: body.shared ?? false,
+  concepts: [],
+  filters: { source_ids: [], concept_ids: [], context: null, published_from: null, published_to: null, ...body.filters },
+  facts: [],
+  near_only: false,
+  degraded_reason: null,
+  sentences: [],
+  dropped: [],
+  disagreeing: [],
+  missing: null,
+  coverage: null,
+  cost: { usd: 0, tokens_in: 0, tokens_out: 0, calls: 0 },
+  cached: false,
+  took_ms: null,
+  evidence_changed: [],
+  feedback: [],
+  problem: null,
+  created_at: new Date().toISOString(),
+  finished_at: null,
+});
+
+/** What one event makes of an answer. The same event twice makes nothing else: a stream may begin anew. */
+export function after(answer: Answer, event: string, data: unknown): Answer {
+  switch (event) {
+    case "understood":
+    case "turned":
+      return { ...answer, ...(data as Partial<Answer>) };
+    case "evidence": {
+      const { facts, near_only, degraded_reason } = data as { facts: EvidenceFact[]; near_only: boolean; degraded_reason: string | null };
+      return { ...answer, facts, near_only, degraded_reason };
+    }
+    case "sentence": {
+      const sentence = data as AnswerSentence;
+      return { ...answer, sentences: [...answer.sentences.filter((one) => one.index !== sentence.index), sentence].sort((a, b) => a.index - b.index) };
+    }
+    case "dropped": {
+      const dropped = data as DroppedSentence;
+      return { ...answer, dropped: [...answer.dropped.filter((one) => one.text !== dropped.text), dropped] };
+    }
+    case "disagreeing": {
+      const against = data as { index: number; facts: DisagreeingFact[] };
+      return { ...answer, disagreeing: [...answer.disagreeing.filter((one) => one.index !== against.index), against] };
+    }
+    case "cost":
+      return { ...answer, cost: data as Answer["cost"] };
+    case "done":
+      return { ...answer, ...(data as Partial<Answer>) };
+    case "error":
+      return { ...answer, status: "failed", problem: data as Answer["problem"] };
+    default:
+      return answer;
+  }
+}
+
+/** What was asked for while the stream goes on may be older than what the stream has told. */
+export function merged(old: Answer | undefined, next: Answer): Answer {
+  if (!old || old.status !== "running" || next.status !== "running") return next;
+  const longer = <T>(a: T[], b: T[]) => (a.length > b.length ? a : b);
+  return { ...next, facts: longer(old.facts, next.facts), sentences: longer(old.sentences, next.sentences), dropped: longer(old.dropped, next.dropped), disagreeing: longer(old.disagreeing, next.disagreeing) };
+}
+
+/** The answer, and how news of it comes. */
+export function useAnswer(id: string) {
+  const repo = useRepo();
+  const client = useQueryClient();
+  const [line, setLine] = useState<Line>("live");
+  const query = useQuery<Answer>({
+    queryKey: answerKey(repo, id),
+    structuralSharing: (old, next) => merged(old as Answer | undefined, next as Answer),
+    queryFn: ({ signal }) => ok(api.GET(`${R}/answers/{answerID}`, { params: { path: { repoID: repo, answerID: id } }, signal })),
+  });
+  const running = query.data?.status === "running";
+  useEffect(() => {
+    if (!running) return;
+    const stop = new AbortController();
+    void follow(client, repo, id, setLine, stop.signal);
+    return () => stop.abort();
+  }, [running, client, repo, id]);
+  return { ...query, line };
+}
+
+async function follow(client: QueryClient, repo: string, id: string, setLine: (line: Line) => void, signal: AbortSignal) {
+  let last = "";
+  let failures = 0;
+  let first = begun.get(id);
+  begun.delete(id);
+  const refresh = async () => {
+    await client.invalidateQueries({ queryKey: answerKey(repo, id) });
+    void client.invalidateQueries({ queryKey: ["answers", repo] });
+  };
+  while (!signal.aborted) {
+    let over = false;
+    try {
+      const given = first;
+      first = undefined;
+      await listen(
+        async (ends) => given ?? raw(`api/v1/repositories/${repo}/answers/${id}/events`, { headers: { accept: "text/event-stream", ...(last ? { "last-event-id": last } : {}) }, signal: ends }),
+        signal,
+        (response) => {
+          failures = 0;
+          if (response.status === 204) {
+            over = true;
+            void refresh();
+          }
+          setLine("live");
+        },
+        (event) => {
+          if (event.id) last = event.id;
+          if (!event.event || !event.data) return;
+          const data: unknown = JSON.parse(event.data);
+          client.setQueryData<Answer>(answerKey(repo, id), (old) => old && after(old, event.event as string, data));
+          if (event.event !== "done" && event.event !== "error") return;
+          // The answer as it is kept has more than its events: what was said of it, what changed since.
+          over = true;
+          void refresh();
+        },
+      );
+    } catch (error) {
+      if (signal.aborted) break;
+      failures += 1;
+      const status = error instanceof ApiError ? error.status : 0;
+      if (status === 403 || status === 404) return void refresh();
+      setLine(status === 429 || status === 503 ? "polled" : "lost");
+      if (status === 429 || status === 503) {
+        await refresh();
+        await pause(POLL, signal);
+        continue;
+      }
+    }
+    if (over) return;
+    await pause(failures === 0 ? 500 : Math.min(PATIENCE, 500 * 2 ** (failures - 1)), signal);
+  }
+}
