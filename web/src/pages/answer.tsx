@@ -21,9 +21,14 @@ import { Feedback } from "./ask-feedback";
 import { type Line, useAnswer } from "./ask-stream";
 import { AnswerStatus, changeWord, extractiveWord, footnoted, verdict } from "./ask-words";
 import { degradedWord } from "./degraded";
+import "../parts/list.css";
+import "./fact.css";
+import "./report.css";
 
 /** After so long without a further sentence it is said that the model is still writing. */
 const SLOW = 8_000;
+/** A question longer than this is written smaller. */
+const LONG = 120;
 /** Evidence that can be opened by a digit. */
 const DIGITS = 9;
 
@@ -85,7 +90,7 @@ function Shown({ answer, line }: { answer: Answer; line: Line }) {
     <div className="page answer">
       <header>
         <div className="stack tight">
-          <h1>{answer.question}</h1>
+          <h1 className={answer.question.length > LONG ? "answer-long" : undefined}>{answer.question}</h1>
           <div className="item-more">
             <AnswerStatus answer={answer} />
             {answer.cached && <Badge title={t("The same question was answered before, and nothing has changed since.")}>{t("from before, at no cost")}</Badge>}
@@ -98,16 +103,6 @@ function Shown({ answer, line }: { answer: Answer; line: Line }) {
         {running && answer.is_own && (
           <Button onPress={() => stop.mutate(undefined)} busy={stop.isPending}>
             <CircleStop aria-hidden /> {t("Stop")} <kbd aria-hidden>Esc</kbd>
-          </Button>
-        )}
-        {!running && answer.sentences.length > 0 && (
-          <Button onPress={() => void copy()}>
-            <Copy aria-hidden /> {t("Copy with footnotes")}
-          </Button>
-        )}
-        {!running && answer.sentences.length > 0 && can("report:write") && (
-          <Button onPress={() => report.mutate(undefined)} busy={report.isPending}>
-            <FileText aria-hidden /> {t("Save as a report")}
           </Button>
         )}
         {!running && (
@@ -126,7 +121,7 @@ function Shown({ answer, line }: { answer: Answer; line: Line }) {
       {line !== "live" && running && <p className="note warn small" role="status">{line === "lost" ? t("The connection is lost. What is here stays, and the rest comes as soon as the service answers again.") : t("No live news: asking every few seconds")}</p>}
       {answer.evidence_changed.length > 0 && <Changed answer={answer}>{askAgain}</Changed>}
       <div className="answer-columns">
-        <div className="stack">
+        <div className="stack answer-main">
           <Understood answer={answer} />
           {answer.mode === "extractive" && answer.status !== "abstained" && <p className="note">{extractiveWord(answer.extractive_reason)}{answer.extractive_reason === "over_budget" && can("repository:manage") && <> <Link to="/r/$slug/cost" params={{ slug }}>{t("To the budget")}</Link></>}{(answer.extractive_reason === "daily_limit" || answer.extractive_reason === "not_permitted") && can("repository:manage") && <> <Link to="/r/$slug/settings" params={{ slug }} search={{ tab: "ask" }}>{t("To the settings")}</Link></>}</p>}
           {answer.status === "failed" && <p className="note wrong break" role="alert">{answer.problem?.detail || answer.problem?.title || t("It failed.")} {t("What was shown stays.")}</p>}
@@ -138,19 +133,31 @@ function Shown({ answer, line }: { answer: Answer; line: Line }) {
             </p>
           )}
           {answer.status === "cancelled" && <p className="soft">{t("It was stopped here.")}</p>}
-          <Disagreeing answer={answer} />
-          <LeftOut answer={answer} />
-          {answer.status !== "abstained" && answer.missing && <Missing text={answer.missing} />}
           {!running && answer.sentences.length > 0 && (
-            <p className="row">
+            <div className="row" role="group" aria-label={t("What can be done with it")}>
+              <Button small onPress={() => void copy()}>
+                <Copy aria-hidden /> {t("Copy with footnotes")}
+              </Button>
+              {can("report:write") && (
+                <Button small onPress={() => report.mutate(undefined)} busy={report.isPending}>
+                  <FileText aria-hidden /> {t("Save as a report")}
+                </Button>
+              )}
               <Button small quiet onPress={() => setOpen("feedback")}>
                 {answer.feedback.length > 0 ? t("You said what you think of it. Change it …") : t("Is it right? Say so …")}
               </Button>
-            </p>
+            </div>
           )}
-          {!running && answer.is_own && <AskBox follows question={next} onQuestion={setNext} filters={narrowed} onFilters={setNarrowed} conversation={answer.conversation_id ?? undefined} />}
+          <Disagreeing answer={answer} />
+          <LeftOut answer={answer} />
+          {answer.status !== "abstained" && answer.missing && <Missing text={answer.missing} />}
         </div>
         <Evidence answer={answer} lit={lit} onLit={setLit} />
+        {!running && answer.is_own && (
+          <div className="answer-next">
+            <AskBox follows question={next} onQuestion={setNext} filters={narrowed} onFilters={setNarrowed} conversation={answer.conversation_id ?? undefined} />
+          </div>
+        )}
       </div>
       {open === "feedback" && <Feedback answer={answer} onClose={() => setOpen(null)} />}
       {open === "delete" && (
@@ -342,7 +349,7 @@ function Disagreeing({ answer }: { answer: Answer }) {
       <h2>{t("What speaks against it")}</h2>
       {rows.map(({ index, facts }) => (
         <div key={index} className="stack tight">
-          <p className="soft small break">{t("Against: {text}", { text: answer.sentences.find((one) => one.index === index)?.text ?? "" })}</p>
+          {answer.sentences.some((one) => one.index === index) && <p className="soft small break">{t("Against: {text}", { text: answer.sentences.find((one) => one.index === index)?.text ?? "" })}</p>}
           <ul className="stack tight">
             {facts.map((fact) => (
               <li key={fact.key} className="answer-contra">

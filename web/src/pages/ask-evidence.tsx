@@ -44,6 +44,7 @@ function Piece({ fact, n, isLit, isCited, onLit }: { fact: EvidenceFact; n: numb
         </Link>
         {differs && <blockquote className="quote small">{fact.quote}</blockquote>}
         <div className="item-more">
+          <span className="clip hit-source">{[source.title ?? t("without a title"), source.year, source.page ? t("p. {n}", { n: source.page }) : null].filter(Boolean).join(", ")}</span>
           {isCited && <Badge tone="accent">{t("cited")}</Badge>}
           {fact.retracted && <Badge tone="wrong">{t("retracted")}</Badge>}
           {fact.superseded && <Badge tone="warn">{t("superseded")}</Badge>}
@@ -53,7 +54,6 @@ function Piece({ fact, n, isLit, isCited, onLit }: { fact: EvidenceFact; n: numb
               {t("Passage")}
             </Badge>
           )}
-          <span className="clip hit-source">{[source.title ?? t("without a title"), source.year, source.page ? t("p. {n}", { n: source.page }) : null].filter(Boolean).join(", ")}</span>
           {fact.id && (
             <Link to="/r/$slug/facts/$id" params={{ slug, id: fact.id }} className="row tight nowrap">
               <Lightbulb size={13} aria-hidden /> {t("the fact")}

@@ -51,7 +51,7 @@ export function Feedback({ answer, onClose }: { answer: Answer; onClose: () => v
             </Button>
           ))}
         </div>
-        <Field label={t("Note")} area rows={3} value={note} onChange={setNote} hint={t("Whoever keeps this repository reads it. It changes no fact.")} />
+        <Field label={t("Note")} area rows={3} value={note} onChange={setNote} hint={t("It is kept with the answer, and changes no fact.")} />
         <div className="row dialog-buttons">
           <Button onPress={onClose}>{t("Cancel")}</Button>
           <Button primary type="submit" busy={act.isPending}>

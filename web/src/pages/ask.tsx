@@ -16,6 +16,7 @@ import { Empty } from "../parts/states";
 import { dollars, t, tn } from "../words";
 import { AskBox, type Filters } from "./ask-box";
 import { AnswerStatus } from "./ask-words";
+import "./fact.css";
 
 const SUGGESTED = 3;
 const listed = (text: string | undefined) => text?.split(",").filter(Boolean) ?? [];
