@@ -67,6 +67,8 @@ export async function newTab(context, now = "") {
 export async function look(tab, name, rules) {
   // A page that is read anew has its heading a moment later; where it has none, the check below says so.
   await tab.locator("h1").first().waitFor({ state: "attached", timeout: 10_000 }).catch(() => {});
+  // A dialog is there, and not seen, before it is.
+  await tab.waitForFunction(() => [...document.querySelectorAll(".veil, .modal, .popover")].every((one) => getComputedStyle(one).opacity !== "0"));
   if (pictures) await tab.screenshot({ path: `${pictures}/${name}.png` });
   if (!(await tab.evaluate(() => "axe" in globalThis))) await tab.evaluate(axe.source);
   const { found, over } = await tab.evaluate(async (only) => {
