@@ -87,7 +87,7 @@ function Picker({ label, hint, chosen, toggle, read, of }: { label: string; hint
   const found = useQuery({ queryKey: ["ask-narrow", repoID, of, q], placeholderData: keepPreviousData, queryFn: ({ signal }) => read(q, signal) });
   const rest = (found.data ?? []).filter((one) => !chosen.some(({ id }) => id === one.id));
   return (
-    <fieldset className="ask-picker">
+    <fieldset className="plain-fields">
       <legend>{label}</legend>
       <input type="search" className="input" aria-label={label} placeholder={hint} value={typed} onChange={(event) => setTyped(event.target.value)} onKeyDown={(event) => event.key === "Enter" && event.preventDefault()} />
       {[...chosen.map((one) => ({ ...one, on: true })), ...rest.map((one) => ({ ...one, on: false }))].map(({ id, name, on }) => (

@@ -5,6 +5,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { ChevronLeft, ChevronRight, Copy, Download, Search, TriangleAlert } from "lucide-react";
 import { lazy, type PointerEvent, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, ok, R, raw, type Schemas } from "../api/client";
+import type { Origin } from "../api/expected";
 import { useJobs } from "../app/events";
 import { useKeys } from "../app/keys";
 import { reason, useAct, useCan, usePages, useRepo } from "../app/queries";
@@ -15,6 +16,7 @@ import { Badge, FactMarks, SourceStatus, waitingFor, When } from "../parts/badge
 import { Button } from "../parts/button";
 import { sourceTitle } from "../parts/fact";
 import { LongList } from "../parts/list";
+import { OriginNote } from "../parts/origin";
 import { Menu, MenuItem } from "../parts/overlay";
 import { Empty, Failure, Skeleton } from "../parts/states";
 import { count, dollars, percent, t, tn } from "../words";
@@ -536,6 +538,7 @@ function Uncited({ source, onSentence }: { source: Source; onSentence: (sentence
 
 function About({ source }: { source: Source }) {
   const { extraction } = source;
+  const { origin } = source as Source & { origin?: Origin | null };
   const lines: [string, React.ReactNode][] = [
     [t("Added"), <When key="a" at={source.created_at} />],
     [t("Address"), source.url.startsWith("http") ? <a key="u" href={source.url} target="_blank" rel="noreferrer noopener" className="break">{source.url}</a> : (source.file_name ?? "—")],
@@ -546,6 +549,7 @@ function About({ source }: { source: Source }) {
     [t("License"), source.license],
     [t("Pages"), source.pages.length > 0 ? count(source.pages.length) : null],
     [t("Read by"), extraction?.model],
+    [t("Origin"), origin ? <OriginNote key="o" origin={origin} /> : null],
     [t("Sentences cited"), extraction ? `${count(extraction.cited_sentences)} / ${count(extraction.sentences)} (${percent(extraction.coverage)})` : null],
     [t("Spent on models"), dollars(source.cost.usd)],
     [t("At most"), source.max_cost_usd === null ? null : dollars(source.max_cost_usd)],
