@@ -549,7 +549,6 @@ function About({ source }: { source: Source }) {
     [t("License"), source.license],
     [t("Pages"), source.pages.length > 0 ? count(source.pages.length) : null],
     [t("Read by"), extraction?.model],
-    [t("Origin"), origin ? <OriginNote key="o" origin={origin} /> : null],
     [t("Sentences cited"), extraction ? `${count(extraction.cited_sentences)} / ${count(extraction.sentences)} (${percent(extraction.coverage)})` : null],
     [t("Spent on models"), dollars(source.cost.usd)],
     [t("At most"), source.max_cost_usd === null ? null : dollars(source.max_cost_usd)],
@@ -567,6 +566,12 @@ function About({ source }: { source: Source }) {
             </div>
           ))}
       </dl>
+      {origin && (
+        <section className="stack tight">
+          <h2>{t("Origin")}</h2>
+          <OriginNote origin={origin} />
+        </section>
+      )}
       {source.mark && (
         <p className="note wrong">
           {source.mark.kind === "retracted" ? t("retracted") : t("superseded")}: {source.mark.reason ?? "—"} <When at={source.mark.marked_at} />
