@@ -20,6 +20,8 @@ const POLL = 15_000;
 /** The longest pause between two tries. */
 const PATIENCE = 10_000;
 const FINAL = new Set(["completed", "cancelled", "discarded"]);
+/** What a list shows otherwise when a job of this kind is over. */
+const CHANGES: Record<string, string> = { deduplicate_facts: "contradictions", check_contradictions: "contradictions", extract_concepts: "concepts", refine_concepts: "concepts", refresh_concept_relations: "concepts" };
 /** Finished jobs are shown for a while. */
 const KEPT = 200;
 
@@ -58,7 +60,10 @@ function take(client: QueryClient, repo: string, job: Job) {
   while (next.size > KEPT) next.delete(next.keys().next().value as string);
   jobs = next;
   tell();
-  if (job.source_id) later(client, repo, job.source_id);
+  const { source_id: source } = job;
+  if (source) later(`${repo}/${source}`, () => void refreshSource(client, repo, source));
+  const changed = isOver(job) ? CHANGES[job.kind] : undefined;
+  if (changed) later(`${repo} ${changed}`, () => void client.invalidateQueries({ queryKey: [changed, repo] }));
   if (job.report_id && isOver(job)) {
     void client.invalidateQueries({ queryKey: ["report", repo, job.report_id] });
     void client.invalidateQueries({ queryKey: ["reports", repo] });
@@ -67,19 +72,19 @@ function take(client: QueryClient, repo: string, job: Job) {
 
 const waiting = new Map<string, ReturnType<typeof setTimeout>>();
 
-/** Asks once for a source of which several things happened, and changes the rows where it is shown. */
-function later(client: QueryClient, repo: string, source: string) {
-  const key = `${repo}/${source}`;
+/** Once for several things that happen together. */
+function later(key: string, act: () => void) {
   if (waiting.has(key)) return;
   waiting.set(
     key,
     setTimeout(() => {
       waiting.delete(key);
-      void refreshSource(client, repo, source);
+      act();
     }, 300),
   );
 }
 
+/** Changes the rows where a source is shown. */
 async function refreshSource(client: QueryClient, repo: string, source: string) {
   let row: Schemas["Source"];
   try {
