@@ -102,7 +102,7 @@ export type RegistrySettings = Schemas["RepositoryRegistry"] & {
   available: { id: string; url: string; auth_mode: "none" | "bearer" | "hmac"; allowed_models: string[] }[];
   signing_key_id: string | null;
 };
-export type RegistryGraph = { graph_id: string; name: string; description: string | null; tags: string[]; sha256: string; source_count: number; fact_count: number; concept_count: number; bytes: number; owner: string | null; signed: boolean; created_at: string };
+export type RegistryGraph = { graph_id: string; name: string; description: string | null; tags: string[]; sha256: string; source_count: number; fact_count: number; concept_count: number; bytes: number; owner: string | null; signed: boolean; created_at: string | null };
 export type Saved = { sources: number; calls: number; tokens_in: number; tokens_out: number; usd: number };
 export type Settings = Omit<Schemas["RepositorySettings"], "registry"> & { registry: RegistrySettings; ask: { viewers: boolean; per_person_per_day_usd: number | null } };
 
@@ -136,6 +136,6 @@ declare module "./schema" {
     "/api/v1/repositories/{repoID}/webhooks/{webhookID}/rotate": At<HookPath, { post: Does<HookPath, { secret: string; previous_secret_expires_at: string }> }>;
     "/api/v1/repositories/{repoID}/webhooks/{webhookID}/test": At<HookPath, { post: Does<HookPath, { delivery_id: string }> }>;
     "/api/v1/repositories/{repoID}/webhooks/{webhookID}/deliveries": At<HookPath, { get: Reads<HookPath, Page<WebhookDelivery>, Cursor & { state?: WebhookDelivery["state"] }> }>;
-    "/api/v1/repositories/{repoID}/registry/graphs": At<Nothing, { get: Reads<Nothing, Page<RegistryGraph>, Cursor & { q?: string; tag?: string }> }>;
+    "/api/v1/repositories/{repoID}/registry/graphs": At<Nothing, { get: Reads<Nothing, Page<RegistryGraph>, { cursor?: string; q?: string; tag?: string }> }>;
   }
 }

@@ -115,7 +115,7 @@ function Price({ estimate }: { estimate: AskEstimate }) {
     estimate.usd === null
       ? t("{model} writes, and every sentence is checked. At most {most}.", { model: estimate.model ?? "", most: dollars(estimate.max_cost_usd) })
       : t("{model} writes, and every sentence is checked. About {usd}, at most {most}.", { model: estimate.model ?? "", usd: dollars(estimate.usd), most: dollars(estimate.max_cost_usd) }),
-    estimate.calls === null ? "" : tn(estimate.calls, "{n} call.", "{n} calls."),
+    estimate.calls === null ? "" : tn(Math.round(estimate.calls), "{n} call.", "{n} calls."),
     estimate.left_today_usd === null ? "" : t("{usd} left for you today.", { usd: dollars(estimate.left_today_usd) }),
   ];
   return parts.filter(Boolean).join(" ");

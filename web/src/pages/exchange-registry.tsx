@@ -23,7 +23,7 @@ export function useHasRegistry(): boolean {
     enabled: can("graph:write"),
     retry: false,
     staleTime: 300_000,
-    queryFn: ({ signal }) => ok(api.GET(`${R}/registry/graphs`, { params: { path: { repoID }, query: { limit: 1 } }, signal })),
+    queryFn: ({ signal }) => ok(api.GET(`${R}/registry/graphs`, { params: { path: { repoID } }, signal })),
   });
   return isSuccess;
 }
@@ -32,7 +32,7 @@ export function ChooseGraph({ onChoose, onClose }: { onChoose: (graph: RegistryG
   const repoID = useRepo();
   const [typed, setTyped] = useState("");
   const q = useDeferredValue(typed.trim());
-  const pages = usePages<RegistryGraph>([KEY, repoID, q], (cursor, signal) => ok(api.GET(`${R}/registry/graphs`, { params: { path: { repoID }, query: { q: q || undefined, cursor, limit: 50 } }, signal })), { keep: true });
+  const pages = usePages<RegistryGraph>([KEY, repoID, q], (cursor, signal) => ok(api.GET(`${R}/registry/graphs`, { params: { path: { repoID }, query: { q: q || undefined, cursor } }, signal })), { keep: true });
   return (
     <Dialog title={t("Bundles of the registry")} open onClose={onClose} wide>
       <div className="stack tight">
@@ -60,7 +60,7 @@ export function ChooseGraph({ onChoose, onClose }: { onChoose: (graph: RegistryG
                     <span>{bytes(one.bytes)}</span>
                     {one.owner && <span className="break">{t("given by {name}", { name: one.owner })}</span>}
                     <span>{one.signed ? t("signed") : t("not signed")}</span>
-                    <When at={one.created_at} />
+                    {one.created_at && <When at={one.created_at} />}
                     {one.tags.map((tag) => (
                       <Badge key={tag}>{tag}</Badge>
                     ))}

@@ -13,7 +13,7 @@ export function OriginNote({ origin }: { origin: Origin }) {
   return (
     <div className="item-more">
       <Badge icon={<ArrowLeftRight size={14} aria-hidden />}>{from}</Badge>
-      {origin.pushed_by && <span className="break">{t("worded by {name}", { name: origin.pushed_by })}</span>}
+      {origin.pushed_by && <span className="break">{t("given by {name}", { name: origin.pushed_by })}</span>}
       {origin.key_id ? <span title={origin.key_id}>{t("signed {key}", { key: shortKey(origin.key_id) })}</span> : <span>{t("not signed")}</span>}
       <When at={origin.imported_at} />
       {origin.withdrawn && (

@@ -1096,7 +1096,6 @@ export const de: Record<string, string> = {
   "without a title": "ohne Titel",
   "without an account": "ohne Konto",
   "worded by {model}": "formuliert von {model}",
-  "worded by {name}": "formuliert von {name}",
   "words only: so it is set": "nur Wörter: so ist es eingestellt",
   "words only: the budget is used up": "nur Wörter: das Budget ist verbraucht",
   "words only: the vectors do not answer now": "nur Wörter: die Vektoren antworten gerade nicht",
