@@ -55,7 +55,7 @@ function Shown({ fact }: { fact: Fact }) {
           <FactMarks fact={fact} />
           <span>{tn(fact.source_count, "{n} source", "{n} sources")}</span>
           <span title={fact.promptset_hash ?? undefined}>
-            {t("worded by {model}", { model: fact.model })}
+            {fact.model.startsWith("builtin") ? t("in the words of the source") : t("worded by {model}", { model: fact.model })}
           </span>
           <When at={fact.created_at} />
           <span className="grow" />

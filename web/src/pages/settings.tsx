@@ -36,7 +36,9 @@ export default function SettingsPage() {
   const tab = TABS.find((one) => one === search.tab) ?? "general";
   const settings = useQuery({ queryKey: ["settings", repoID], queryFn: async ({ signal }) => (await ok(api.GET(`${R}/settings`, { params: { path: { repoID } }, signal }))) as unknown as Settings });
   // On a phone not all of them are in view.
-  useEffect(() => document.querySelector(".tablist [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" }), [tab]);
+  useEffect(() => {
+    document.querySelector(".tablist [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
+  }, [tab]);
   const names = { general: t("General"), reading: t("Reading"), contexts: t("Contexts"), ask: t("Ask"), registry: t("Registry"), webhooks: t("Webhooks") };
   return (
     <div className="page reading">

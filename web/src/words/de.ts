@@ -980,6 +980,7 @@ export const de: Record<string, string> = {
   "given up": "aufgegeben",
   "got the name": "bekam den Namen",
   "in all repositories": "in allen Repositorien",
+  "in the words of the source": "in den Worten der Quelle",
   "is checked again": "wird neu geprüft",
   "is contradicted by a newer one": "dem widerspricht ein neuerer",
   "its database does not answer": "die Datenbank antwortet nicht",
