@@ -118,7 +118,7 @@ function Shown({ answer, line }: { answer: Answer; line: Line }) {
           </Menu>
         )}
       </header>
-      {line !== "live" && running && <p className="note warn small" role="status">{line === "lost" ? t("The connection is lost. What is here stays, and the rest comes as soon as the service answers again.") : t("No live news: asking every few seconds")}</p>}
+      {line !== "live" && running && <p className="note warn small answer-changed" role="status">{line === "lost" ? t("The connection is lost. What is here stays, and the rest comes as soon as the service answers again.") : t("No live news: asking every few seconds")}</p>}
       {answer.evidence_changed.length > 0 && <Changed answer={answer}>{askAgain}</Changed>}
       <div className="answer-columns">
         <div className="stack answer-main">

@@ -162,7 +162,9 @@ async function follow(client: QueryClient, repo: string, id: string, setLine: (l
       failures += 1;
       const status = error instanceof ApiError ? error.status : 0;
       if (status === 403 || status === 404) return void refresh();
-      setLine(status === 429 || status === 503 ? "polled" : "lost");
+      // What is mended at once is nobody's trouble.
+      if (status === 429 || status === 503) setLine("polled");
+      else if (failures > 1) setLine("lost");
       if (status === 429 || status === 503) {
         await refresh();
         await pause(POLL, signal);
