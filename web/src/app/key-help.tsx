@@ -52,7 +52,7 @@ export default function KeyHelp({ onClose }: { onClose: () => void }) {
     ],
   ];
   return (
-    <Dialog title={t("Keys")} open onClose={onClose}>
+    <Dialog title={t("Keyboard")} open onClose={onClose}>
       <div className="stack">
         {groups.map(([name, keys]) => (
           <section key={name} className="stack tight">
