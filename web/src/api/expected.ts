@@ -1,6 +1,8 @@
-//! What the OpenAPI document will have. Written by hand, and to be replaced by the generated types.
+//! What the OpenAPI document will have. Written by hand, and to be replaced by the generated types: `soon` by `api`, and each
+//! type by that of `Schemas`.
 
-import type { Schemas } from "./client";
+import type { Client } from "openapi-fetch";
+import { api, type Schemas } from "./client";
 
 // Ask.
 export type EvidenceFact = {
@@ -120,22 +122,22 @@ type AnswerPath = { answerID: string };
 type HookPath = { webhookID: string };
 type Cursor = { cursor?: string; limit?: number };
 
-declare module "./schema" {
-  interface paths {
-    "/api/v1/repositories/{repoID}/ask/estimate": At<Nothing, { post: Takes<Nothing, { mode?: AskMode }, AskEstimate> }>;
-    "/api/v1/repositories/{repoID}/answers": At<Nothing, { get: Reads<Nothing, Page<AnswerRow>, Cursor & { conversation_id?: string; shared?: boolean }> }>;
-    "/api/v1/repositories/{repoID}/answers/{answerID}": At<AnswerPath, { get: Reads<AnswerPath, Answer, { explain?: boolean }>; put: Takes<AnswerPath, { shared: boolean }, Answer>; delete: Ends<AnswerPath> }>;
-    "/api/v1/repositories/{repoID}/answers/{answerID}/cancel": At<AnswerPath, { post: Does<AnswerPath, Answer> }>;
-    "/api/v1/repositories/{repoID}/answers/{answerID}/report": At<AnswerPath, { post: Takes<AnswerPath, { title?: string; topic?: string }, Schemas["Report"]> }>;
-    "/api/v1/repositories/{repoID}/answers/{answerID}/feedback": At<AnswerPath, { post: Takes<AnswerPath, { sentence?: number; verdict: FeedbackVerdict; note?: string }, undefined> }>;
-    "/api/v1/repositories/{repoID}/conversations": At<Nothing, { post: Takes<Nothing, { title?: string }, Conversation> }>;
-    "/api/v1/repositories/{repoID}/conversations/{conversationID}": At<{ conversationID: string }, { get: Reads<{ conversationID: string }, Conversation & { answers: AnswerRow[] }> }>;
-    "/api/v1/repositories/{repoID}/settings/ask": At<Nothing, { put: Takes<Nothing, { viewers?: boolean; per_person_per_day_usd?: number | null }, Settings> }>;
-    "/api/v1/repositories/{repoID}/webhooks": At<Nothing, { get: Reads<Nothing, Page<Webhook>, Cursor>; post: Takes<Nothing, { url: string; events: WebhookEvent[]; description?: string }, Webhook & { secret: string }> }>;
-    "/api/v1/repositories/{repoID}/webhooks/{webhookID}": At<HookPath, { put: Takes<HookPath, { url?: string; events?: WebhookEvent[]; description?: string; enabled?: boolean }, Webhook>; delete: Ends<HookPath> }>;
-    "/api/v1/repositories/{repoID}/webhooks/{webhookID}/rotate": At<HookPath, { post: Does<HookPath, { secret: string; previous_secret_expires_at: string }> }>;
-    "/api/v1/repositories/{repoID}/webhooks/{webhookID}/test": At<HookPath, { post: Does<HookPath, { delivery_id: string }> }>;
-    "/api/v1/repositories/{repoID}/webhooks/{webhookID}/deliveries": At<HookPath, { get: Reads<HookPath, Page<WebhookDelivery>, Cursor & { state?: WebhookDelivery["state"] }> }>;
-    "/api/v1/repositories/{repoID}/registry/graphs": At<Nothing, { get: Reads<Nothing, Page<RegistryGraph>, { cursor?: string; q?: string; tag?: string }> }>;
-  }
+interface Paths {
+  "/api/v1/repositories/{repoID}/ask/estimate": At<Nothing, { post: Takes<Nothing, { mode?: AskMode }, AskEstimate> }>;
+  "/api/v1/repositories/{repoID}/answers": At<Nothing, { get: Reads<Nothing, Page<AnswerRow>, Cursor & { conversation_id?: string; shared?: boolean }> }>;
+  "/api/v1/repositories/{repoID}/answers/{answerID}": At<AnswerPath, { get: Reads<AnswerPath, Answer, { explain?: boolean }>; put: Takes<AnswerPath, { shared: boolean }, Answer>; delete: Ends<AnswerPath> }>;
+  "/api/v1/repositories/{repoID}/answers/{answerID}/cancel": At<AnswerPath, { post: Does<AnswerPath, Answer> }>;
+  "/api/v1/repositories/{repoID}/answers/{answerID}/report": At<AnswerPath, { post: Takes<AnswerPath, { title?: string; topic?: string }, Schemas["Report"]> }>;
+  "/api/v1/repositories/{repoID}/answers/{answerID}/feedback": At<AnswerPath, { post: Takes<AnswerPath, { sentence?: number; verdict: FeedbackVerdict; note?: string }, undefined> }>;
+  "/api/v1/repositories/{repoID}/conversations": At<Nothing, { post: Takes<Nothing, { title?: string }, Conversation> }>;
+  "/api/v1/repositories/{repoID}/conversations/{conversationID}": At<{ conversationID: string }, { get: Reads<{ conversationID: string }, Conversation & { answers: AnswerRow[] }> }>;
+  "/api/v1/repositories/{repoID}/settings/ask": At<Nothing, { put: Takes<Nothing, { viewers?: boolean; per_person_per_day_usd?: number | null }, Settings> }>;
+  "/api/v1/repositories/{repoID}/webhooks": At<Nothing, { get: Reads<Nothing, Page<Webhook>, Cursor>; post: Takes<Nothing, { url: string; events: WebhookEvent[]; description?: string }, Webhook & { secret: string }> }>;
+  "/api/v1/repositories/{repoID}/webhooks/{webhookID}": At<HookPath, { put: Takes<HookPath, { url?: string; events?: WebhookEvent[]; description?: string; enabled?: boolean }, Webhook>; delete: Ends<HookPath> }>;
+  "/api/v1/repositories/{repoID}/webhooks/{webhookID}/rotate": At<HookPath, { post: Does<HookPath, { secret: string; previous_secret_expires_at: string }> }>;
+  "/api/v1/repositories/{repoID}/webhooks/{webhookID}/test": At<HookPath, { post: Does<HookPath, { delivery_id: string }> }>;
+  "/api/v1/repositories/{repoID}/webhooks/{webhookID}/deliveries": At<HookPath, { get: Reads<HookPath, Page<WebhookDelivery>, Cursor & { state?: WebhookDelivery["state"] }> }>;
+  "/api/v1/repositories/{repoID}/registry/graphs": At<Nothing, { get: Reads<Nothing, Page<RegistryGraph>, { cursor?: string; q?: string; tag?: string }> }>;
 }
+
+export const soon = api as unknown as Client<Paths>;

@@ -4,8 +4,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { CircleStop, Copy, FileText, RotateCcw, TriangleAlert } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
-import { api, ok, R } from "../api/client";
-import type { Answer, AnswerSentence, EvidenceFact } from "../api/expected";
+import { ok, R } from "../api/client";
+import { type Answer, type AnswerSentence, type EvidenceFact, soon } from "../api/expected";
 import { useKeys } from "../app/keys";
 import { useAct, useCan, useRepo } from "../app/queries";
 import { complain, say } from "../app/toasts";
@@ -56,13 +56,13 @@ function Shown({ answer, line }: { answer: Answer; line: Line }) {
   const path = { repoID: slug, answerID: answer.id };
   const stale = [["answer", slug, answer.id], ["answers", slug]];
   const running = answer.status === "running";
-  const stop = useAct(() => ok(api.POST(`${R}/answers/{answerID}/cancel`, { params: { path } })), { stale });
-  const share = useAct((shared: boolean) => ok(api.PUT(`${R}/answers/{answerID}`, { params: { path }, body: { shared } })), {
+  const stop = useAct(() => ok(soon.POST(`${R}/answers/{answerID}/cancel`, { params: { path } })), { stale });
+  const share = useAct((shared: boolean) => ok(soon.PUT(`${R}/answers/{answerID}`, { params: { path }, body: { shared } })), {
     stale,
     done: (_, shared) => say(shared ? t("Everybody who may read this repository sees it now") : t("Only you see it now")),
   });
-  const remove = useAct(() => ok(api.DELETE(`${R}/answers/{answerID}`, { params: { path } })), { stale: [["answers", slug]], done: () => void navigate({ to: "/r/$slug/ask", params: { slug } }) });
-  const report = useAct(() => ok(api.POST(`${R}/answers/{answerID}/report`, { params: { path }, body: {} })), {
+  const remove = useAct(() => ok(soon.DELETE(`${R}/answers/{answerID}`, { params: { path } })), { stale: [["answers", slug]], done: () => void navigate({ to: "/r/$slug/ask", params: { slug } }) });
+  const report = useAct(() => ok(soon.POST(`${R}/answers/{answerID}/report`, { params: { path }, body: {} })), {
     stale: [["reports", slug]],
     done: (made) => void navigate({ to: "/r/$slug/reports/$id", params: { slug, id: made.id } }),
   });
@@ -189,7 +189,7 @@ function Understood({ answer }: { answer: Answer }) {
     enabled: answer.conversation_id !== null && answer.is_own,
     staleTime: 60_000,
     retry: false,
-    queryFn: ({ signal }) => ok(api.GET(`${R}/conversations/{conversationID}`, { params: { path: { repoID: slug, conversationID: answer.conversation_id ?? "" } }, signal })),
+    queryFn: ({ signal }) => ok(soon.GET(`${R}/conversations/{conversationID}`, { params: { path: { repoID: slug, conversationID: answer.conversation_id ?? "" } }, signal })),
   });
   const earlier = (before.data?.answers ?? []).filter((one) => one.id !== answer.id && one.created_at < answer.created_at);
   const otherwise = answer.question_as_searched && answer.question_as_searched !== answer.question ? answer.question_as_searched : null;

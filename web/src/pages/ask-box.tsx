@@ -5,7 +5,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { Filter, X } from "lucide-react";
 import { type KeyboardEvent, useId, useState } from "react";
 import { ApiError, api, ok, R } from "../api/client";
-import type { AskEstimate, AskMode } from "../api/expected";
+import { type AskEstimate, type AskMode, soon } from "../api/expected";
 import { reason, useAct, useRepo } from "../app/queries";
 import { Button } from "../parts/button";
 import { sourceTitle } from "../parts/fact";
@@ -31,12 +31,12 @@ export function AskBox({ question, onQuestion, filters, onFilters, conversation,
   const estimate = useQuery({
     queryKey: ["ask-estimate", repoID, mode],
     staleTime: 60_000,
-    queryFn: ({ signal }) => ok(api.POST(`${R}/ask/estimate`, { params: { path: { repoID } }, body: { mode }, signal })),
+    queryFn: ({ signal }) => ok(soon.POST(`${R}/ask/estimate`, { params: { path: { repoID } }, body: { mode }, signal })),
   });
   const ask = useAct(
     async (text: string) => {
       // So that a question may follow. Without one the answer is the same.
-      const within = conversation ?? (await ok(api.POST(`${R}/conversations`, { params: { path: { repoID } }, body: {} })).then((one) => one.id).catch(() => undefined));
+      const within = conversation ?? (await ok(soon.POST(`${R}/conversations`, { params: { path: { repoID } }, body: {} })).then((one) => one.id).catch(() => undefined));
       return begin(client, repoID, {
         question: text,
         mode,

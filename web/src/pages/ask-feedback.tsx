@@ -1,8 +1,8 @@
 //! What the reader thinks of an answer, as a whole or of a sentence.
 
 import { useState } from "react";
-import { api, ok, R } from "../api/client";
-import type { Answer, FeedbackVerdict } from "../api/expected";
+import { ok, R } from "../api/client";
+import { type Answer, type FeedbackVerdict, soon } from "../api/expected";
 import { useAct, useRepo } from "../app/queries";
 import { say } from "../app/toasts";
 import { Button } from "../parts/button";
@@ -17,7 +17,7 @@ export function Feedback({ answer, onClose }: { answer: Answer; onClose: () => v
   const [verdict, setVerdict] = useState<FeedbackVerdict>(said("")?.verdict ?? "right");
   const [note, setNote] = useState(said("")?.note ?? "");
   const act = useAct(
-    () => ok(api.POST(`${R}/answers/{answerID}/feedback`, { params: { path: { repoID, answerID: answer.id } }, body: { sentence: about === "" ? undefined : Number(about), verdict, note: note.trim() || undefined } })),
+    () => ok(soon.POST(`${R}/answers/{answerID}/feedback`, { params: { path: { repoID, answerID: answer.id } }, body: { sentence: about === "" ? undefined : Number(about), verdict, note: note.trim() || undefined } })),
     {
       stale: [["answer", repoID, answer.id]],
       quiet: true,

@@ -2,8 +2,8 @@
 
 import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { ApiError, api, ok, R, raw } from "../api/client";
-import type { Answer, AskBody } from "../api/expected";
+import { ApiError, ok, R, raw } from "../api/client";
+import { type Answer, type AskBody, soon } from "../api/expected";
 import { useRepo } from "../app/queries";
 import { listen, pause } from "../app/stream";
 import { after, blank, merged } from "./ask-events";
@@ -37,7 +37,7 @@ export function useAnswer(id: string) {
   const query = useQuery<Answer>({
     queryKey: answerKey(repo, id),
     structuralSharing: (old, next) => merged(old as Answer | undefined, next as Answer),
-    queryFn: ({ signal }) => ok(api.GET(`${R}/answers/{answerID}`, { params: { path: { repoID: repo, answerID: id } }, signal })),
+    queryFn: ({ signal }) => ok(soon.GET(`${R}/answers/{answerID}`, { params: { path: { repoID: repo, answerID: id } }, signal })),
   });
   const running = query.data?.status === "running";
   useEffect(() => {

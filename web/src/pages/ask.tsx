@@ -5,7 +5,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { MessageCircleQuestion, Share2 } from "lucide-react";
 import { useState } from "react";
 import { api, ok, R } from "../api/client";
-import type { AnswerRow } from "../api/expected";
+import { type AnswerRow, soon } from "../api/expected";
 import { useCan, usePages, useRepo, useRepository } from "../app/queries";
 import { useTitle } from "../app/title";
 import { Badge, When } from "../parts/badges";
@@ -39,7 +39,7 @@ export default function Ask() {
   const whose = search.whose === "own" || search.whose === "shared" ? search.whose : "all";
   const pages = usePages<AnswerRow>(
     ["answers", repoID, whose],
-    (cursor, signal) => ok(api.GET(`${R}/answers`, { params: { path: { repoID }, query: { cursor, limit: 50, shared: whose === "all" ? undefined : whose === "shared" } }, signal })),
+    (cursor, signal) => ok(soon.GET(`${R}/answers`, { params: { path: { repoID }, query: { cursor, limit: 50, shared: whose === "all" ? undefined : whose === "shared" } }, signal })),
     { keep: true },
   );
   const nothing = repository?.counts?.facts === 0;

@@ -2,8 +2,8 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
-import { api, ok, R } from "../api/client";
-import type { RegistryGraph } from "../api/expected";
+import { ok, R } from "../api/client";
+import { type RegistryGraph, soon } from "../api/expected";
 import { useCan, usePages, useRepo } from "../app/queries";
 import { Badge, When } from "../parts/badges";
 import { Button } from "../parts/button";
@@ -23,7 +23,7 @@ export function useHasRegistry(): boolean {
     enabled: can("graph:write"),
     retry: false,
     staleTime: 300_000,
-    queryFn: ({ signal }) => ok(api.GET(`${R}/registry/graphs`, { params: { path: { repoID } }, signal })),
+    queryFn: ({ signal }) => ok(soon.GET(`${R}/registry/graphs`, { params: { path: { repoID } }, signal })),
   });
   return isSuccess;
 }
@@ -32,7 +32,7 @@ export function ChooseGraph({ onChoose, onClose }: { onChoose: (graph: RegistryG
   const repoID = useRepo();
   const [typed, setTyped] = useState("");
   const q = useDeferredValue(typed.trim());
-  const pages = usePages<RegistryGraph>([KEY, repoID, q], (cursor, signal) => ok(api.GET(`${R}/registry/graphs`, { params: { path: { repoID }, query: { q: q || undefined, cursor } }, signal })), { keep: true });
+  const pages = usePages<RegistryGraph>([KEY, repoID, q], (cursor, signal) => ok(soon.GET(`${R}/registry/graphs`, { params: { path: { repoID }, query: { q: q || undefined, cursor } }, signal })), { keep: true });
   return (
     <Dialog title={t("Bundles of the registry")} open onClose={onClose} wide>
       <div className="stack tight">

@@ -1,8 +1,8 @@
 //! Who may ask a model here, and for how much.
 
 import { useState } from "react";
-import { ApiError, api, ok, R } from "../api/client";
-import type { Settings } from "../api/expected";
+import { ApiError, ok, R } from "../api/client";
+import { type Settings, soon } from "../api/expected";
 import { useAct, useRepo } from "../app/queries";
 import { say } from "../app/toasts";
 import { Button } from "../parts/button";
@@ -16,7 +16,7 @@ export function AskSettings({ settings }: { settings: Settings }) {
   const [given, setGiven] = useState(before === null ? "" : String(before));
   const amount = given.trim() === "" ? null : Number(given.replace(",", "."));
   const bad = amount !== null && !(amount >= 0);
-  const change = useAct((body: { viewers?: boolean; per_person_per_day_usd?: number | null }) => ok(api.PUT(`${R}/settings/ask`, { params: { path: { repoID } }, body })), {
+  const change = useAct((body: { viewers?: boolean; per_person_per_day_usd?: number | null }) => ok(soon.PUT(`${R}/settings/ask`, { params: { path: { repoID } }, body })), {
     stale: [["settings", repoID], ["ask-estimate", repoID]],
     quiet: true,
     done: () => say(t("Saved")),

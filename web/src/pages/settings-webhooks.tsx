@@ -2,8 +2,8 @@
 
 import { CircleCheck, CircleX, Clock, Plus, TriangleAlert, Webhook as WebhookIcon } from "lucide-react";
 import { useState } from "react";
-import { ApiError, api, ok, R } from "../api/client";
-import type { Webhook, WebhookDelivery, WebhookEvent } from "../api/expected";
+import { ApiError, ok, R } from "../api/client";
+import { soon, type Webhook, type WebhookDelivery, type WebhookEvent } from "../api/expected";
 import { useAct, useCan, usePages, useRepo } from "../app/queries";
 import { say } from "../app/toasts";
 import { Badge, When } from "../parts/badges";
@@ -35,15 +35,15 @@ export function Webhooks() {
   const repoID = useRepo();
   const can = useCan();
   const [open, setOpen] = useState<{ what: "edit" | "rotate" | "delete" | "deliveries"; hook: Webhook } | "new" | null>(null);
-  const pages = usePages<Webhook>(["webhooks", repoID], (cursor, signal) => ok(api.GET(`${R}/webhooks`, { params: { path: { repoID }, query: { cursor, limit: 50 } }, signal })));
+  const pages = usePages<Webhook>(["webhooks", repoID], (cursor, signal) => ok(soon.GET(`${R}/webhooks`, { params: { path: { repoID }, query: { cursor, limit: 50 } }, signal })));
   const stale = [["webhooks", repoID]];
   const path = (hook: Webhook) => ({ repoID, webhookID: hook.id });
-  const enable = useAct(({ hook, enabled }: { hook: Webhook; enabled: boolean }) => ok(api.PUT(`${R}/webhooks/{webhookID}`, { params: { path: path(hook) }, body: { enabled } })), {
+  const enable = useAct(({ hook, enabled }: { hook: Webhook; enabled: boolean }) => ok(soon.PUT(`${R}/webhooks/{webhookID}`, { params: { path: path(hook) }, body: { enabled } })), {
     stale,
     done: (_, { hook, enabled }) => say(enabled ? t("Switched on") : t("Switched off"), () => enable.mutateAsync({ hook, enabled: !enabled })),
   });
-  const test = useAct((hook: Webhook) => ok(api.POST(`${R}/webhooks/{webhookID}/test`, { params: { path: path(hook) } })), { stale: [["deliveries", repoID]], done: (_, hook) => setOpen({ what: "deliveries", hook }) });
-  const remove = useAct((hook: Webhook) => ok(api.DELETE(`${R}/webhooks/{webhookID}`, { params: { path: path(hook) } })), { stale, done: () => setOpen(null) });
+  const test = useAct((hook: Webhook) => ok(soon.POST(`${R}/webhooks/{webhookID}/test`, { params: { path: path(hook) } })), { stale: [["deliveries", repoID]], done: (_, hook) => setOpen({ what: "deliveries", hook }) });
+  const remove = useAct((hook: Webhook) => ok(soon.DELETE(`${R}/webhooks/{webhookID}`, { params: { path: path(hook) } })), { stale, done: () => setOpen(null) });
   const mayMake = can("webhook:write");
   const make = (
     <Button primary onPress={() => setOpen("new")}>
@@ -141,8 +141,8 @@ function EditWebhook({ hook, onClose }: { hook: Webhook | null; onClose: () => v
   const act = useAct(
     async () => {
       const body = { url: given.url.trim(), description: given.description.trim(), events: [...events] };
-      if (hook) return void (await ok(api.PUT(`${R}/webhooks/{webhookID}`, { params: { path: { repoID, webhookID: hook.id } }, body })));
-      setSecret((await ok(api.POST(`${R}/webhooks`, { params: { path: { repoID } }, body }))).secret);
+      if (hook) return void (await ok(soon.PUT(`${R}/webhooks/{webhookID}`, { params: { path: { repoID, webhookID: hook.id } }, body })));
+      setSecret((await ok(soon.POST(`${R}/webhooks`, { params: { path: { repoID } }, body }))).secret);
     },
     { stale: [["webhooks", repoID]], quiet: true, done: () => hook && onClose() },
   );
@@ -194,7 +194,7 @@ function EditWebhook({ hook, onClose }: { hook: Webhook | null; onClose: () => v
 
 function Rotate({ hook, onClose }: { hook: Webhook; onClose: () => void }) {
   const repoID = useRepo();
-  const act = useAct(() => ok(api.POST(`${R}/webhooks/{webhookID}/rotate`, { params: { path: { repoID, webhookID: hook.id } } })), { stale: [["webhooks", repoID]] });
+  const act = useAct(() => ok(soon.POST(`${R}/webhooks/{webhookID}/rotate`, { params: { path: { repoID, webhookID: hook.id } } })), { stale: [["webhooks", repoID]] });
   return (
     <Dialog title={t("New secret")} open onClose={onClose}>
       {act.data ? (
@@ -233,7 +233,7 @@ function Deliveries({ hook, tested, onTest, testing, onClose }: { hook: Webhook;
   const [state, setState] = useState<State>("");
   const pages = usePages<WebhookDelivery>(
     ["deliveries", repoID, hook.id, state],
-    (cursor, signal) => ok(api.GET(`${R}/webhooks/{webhookID}/deliveries`, { params: { path: { repoID, webhookID: hook.id }, query: { cursor, limit: 50, state: state === "" ? undefined : state } }, signal })),
+    (cursor, signal) => ok(soon.GET(`${R}/webhooks/{webhookID}/deliveries`, { params: { path: { repoID, webhookID: hook.id }, query: { cursor, limit: 50, state: state === "" ? undefined : state } }, signal })),
     { keep: true, refetchInterval: 3_000 },
   );
   return (
