@@ -52,13 +52,8 @@ function Giving({ settings }: { settings: Settings }) {
   const change = useRegistry(registry);
   const contribute = useAct((enabled: boolean) => ok(api.PUT(`${R}/settings/auto-contribute`, { params: { path: { repoID } }, body: { enabled } })), { stale: [["settings", repoID]], done: () => say(t("Saved")) });
   const used = registry.available.find((one) => one.id === registry.id) ?? registry.available[0];
-  const models = used?.allowed_models ?? [];
-  const chosen = registry.allowed_models;
-  const toggle = (model: string, on: boolean) => {
-    const now = chosen ?? models;
-    const next = on ? [...now, model] : now.filter((one) => one !== model);
-    change.mutate({ allowed_models: next.length === models.length ? null : next });
-  };
+  const [models, setModels] = useState((registry.allowed_models ?? []).join("\n"));
+  const chosen = lines(models);
   return (
     <Section title={t("Registry")} hint={t("What others have read and paid for is taken from it, and what was read here can be given to it.")}>
       {registry.available.length > 1 ? (
@@ -83,16 +78,22 @@ function Giving({ settings }: { settings: Settings }) {
           {t("Give every source as soon as it is read")} <span className="soft small">{t("Its facts become readable for all who use the registry. Files are never given.")}</span>
         </span>
       </Checkbox>
-      {models.length > 0 && (
-        <fieldset className="plain-fields">
-          <legend>{t("Taken is only what one of these models has read")}</legend>
-          {models.map((model) => (
-            <Checkbox key={model} checked={chosen === null || chosen.includes(model)} onChange={(on) => toggle(model, on)}>
-              <code>{model}</code>
-            </Checkbox>
-          ))}
-        </fieldset>
-      )}
+      <Form onSubmit={() => change.mutate({ allowed_models: chosen.length > 0 ? chosen : null })}>
+        <Field
+          label={t("Taken is only what one of these models has read, one on each line")}
+          area
+          rows={3}
+          mono
+          value={models}
+          onChange={setModels}
+          hint={used?.allowed_models.includes("*") ? t("Left empty: whatever model it was.") : t("Left empty: what the installation allows ({models}).", { models: used?.allowed_models.join(", ") ?? "" })}
+        />
+        <div>
+          <Button type="submit" busy={change.isPending} isDisabled={chosen.join() === (registry.allowed_models ?? []).join()}>
+            {t("Save")}
+          </Button>
+        </div>
+      </Form>
       <p className="soft small break">{registry.signing_key_id ? <>{t("What is given from here is signed with this key:")} <code>{registry.signing_key_id}</code></> : t("What is given from here is not signed: this installation has no key.")}</p>
     </Section>
   );
