@@ -189,7 +189,7 @@ function All({ settings }: { settings: Settings }) {
         />
       )}
       {taken && <JobLine job={take.data} error={take.error} running={t("It is taken in")} done={result && <p className="note good">{tn(result.imported, "{n} source was taken in.", "{n} sources were taken in.")} {result.refused > 0 && tn(result.refused, "{n} was refused by what is chosen above.", "{n} were refused by what is chosen above.")}</p>} />}
-      {given && <JobLine job={gave.data} error={gave.error} running={t("Sources are given to the registry")} done={<p className="note good">{t("Each source is given by a job of its own; the jobs tell how it goes.")}</p>} />}
+      {given && <JobLine job={gave.data} error={gave.error} running={t("Sources are given to the registry")} done={<p className="note">{gaveOf(gave.data) === 0 ? t("Nothing here can be given: only sources that have an address or a DOI are exchanged.") : `${tn(gaveOf(gave.data), "{n} source is given.", "{n} sources are given.")} ${t("Each of them is a job of its own, which tells how it goes.")}`}</p>} />}
       {giving && (
         <Confirm title={t("Give all that was read here?")} open onClose={() => setGiving(false)} onConfirm={() => give.mutate(undefined)} action={t("Give")} busy={give.isPending}>
           <p>{settings.registry.push_level === "concepts" ? t("The facts and concepts of all sources become readable for all who use the registry.") : t("The facts of all sources become readable for all who use the registry.")} {t("Files are never given. What was given can't be taken back from those who have it.")}</p>
@@ -199,11 +199,15 @@ function All({ settings }: { settings: Settings }) {
   );
 }
 
+const gaveOf = (job: Schemas["Job"] | undefined) => (job?.output as { sources?: number } | null | undefined)?.sources ?? 0;
+
 const found = (one: Pulled) =>
-  [
-    tn(one.asked, "{n} source was looked up.", "{n} sources were looked up."),
-    one.found === 0 ? t("The registry has none of them.") : tn(one.found, "{n} is there.", "{n} are there."),
-    one.refused > 0 ? tn(one.refused, "{n} was refused by what is chosen above.", "{n} were refused by what is chosen above.") : "",
-  ]
-    .filter(Boolean)
-    .join(" ");
+  one.asked === 0
+    ? t("Nothing here can be looked up: only sources that have an address or a DOI are exchanged.")
+    : [
+        tn(one.asked, "{n} source was looked up.", "{n} sources were looked up."),
+        one.found === 0 ? t("The registry has none of them.") : tn(one.found, "{n} is there.", "{n} are there."),
+        one.refused > 0 ? tn(one.refused, "{n} was refused by what is chosen above.", "{n} were refused by what is chosen above.") : "",
+      ]
+        .filter(Boolean)
+        .join(" ");
