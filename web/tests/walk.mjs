@@ -59,7 +59,6 @@ const report = await call("POST", "/reports", { title: `Tides ${HOSTILE}`, body_
 const investigation = await call("POST", "/investigations", { title: `Power ${HOSTILE}`, topic: HOSTILE });
 await call("POST", `/investigations/${investigation.id}/sources`, { source_id: sources[0].id });
 await call("POST", "/settings/contexts", { label: `Tides ${HOSTILE}`.slice(0, 100), description: HOSTILE });
-await call("POST", "/webhooks", { url: "https://hooks.example.org/okt", description: `Nightly ${HOSTILE}`.slice(0, 200), events: ["source.processed"] });
 const other = await ask(token, "POST", "/repositories", { name: `Secret ${HOSTILE}` });
 await until("the check of the report", async () => (await call("GET", `/reports/${report.id}`)).status === "annotated");
 const concepts = await until("concepts", async () => {
@@ -69,11 +68,6 @@ const concepts = await until("concepts", async () => {
 const facts = (await call("GET", "/facts")).data;
 const pdf = sources.find((one) => one.kind === "pdf");
 const markdown = sources.find((one) => one.kind !== "pdf");
-// Without a model an answer is made of facts as they stand.
-const answer = await call("POST", "/ask", { question: `How high are the tides of the Bay of Fundy? ${HOSTILE}`, mode: "extractive" });
-const nothing = await call("POST", "/ask", { question: "Xyzzy plugh quux?" });
-const answers = [answer, nothing].map((one) => one.id ?? one.answer_id);
-await until("answers", async () => (await Promise.all(answers.map((id) => call("GET", `/answers/${id}`)))).every((one) => one.status !== "running"));
 const factOf = async (source) => (await call("GET", `/sources/${source.id}/references?cited=true&limit=1`)).data[0].facts[0].fact_id;
 done("sources, a report and concepts are there");
 
@@ -90,10 +84,6 @@ const pages = {
   about: `${r}/sources/${pdf.id}?view=about`,
   text: `${r}/sources/${markdown.id}?fact=${await factOf(markdown)}`,
   search: `${r}/search?q=tides&explain=1`,
-  ask: `${r}/ask`,
-  narrowed: `${r}/ask?q=tides&concepts=${concepts[0].id}&sources=${pdf.id}&from=1990`,
-  answer: `${r}/answers/${answers[0]}`,
-  abstained: `${r}/answers/${answers[1]}`,
   facts: `${r}/facts`,
   fact: `${r}/facts/${facts[0].id}`,
   concepts: `${r}/concepts?small=1`,
@@ -115,9 +105,6 @@ const pages = {
   settings: `${r}/settings`,
   reading: `${r}/settings?tab=reading`,
   contexts: `${r}/settings?tab=contexts`,
-  asking: `${r}/settings?tab=ask`,
-  registry: `${r}/settings?tab=registry`,
-  webhooks: `${r}/settings?tab=webhooks`,
   audit: `${r}/audit`,
   health: "/admin",
   accounts: "/admin/users",
@@ -221,59 +208,6 @@ async function keeping() {
   done("a bundle is known again, a key works");
 }
 
-/** A question is asked, its evidence is there within a second, it is saved as a report; a webhook is made and tried. */
-async function asking() {
-  const tab = await newTab(desktop, "ask");
-  await visit(tab, `${r}/ask`, "ask");
-  const box = tab.getByLabel("Your question");
-  await tab.getByRole("group", { name: "Questions to begin with" }).getByRole("button").first().click();
-  assert.match(await box.inputValue(), /^What is known of /);
-  await box.fill("When did the Annapolis Royal power station open?");
-  await tab.keyboard.press("Control+Enter");
-  await tab.waitForURL(/\/answers\/./);
-  const before = Date.now();
-  await tab.locator(".answer-piece").first().waitFor();
-  console.log(`evidence after ${Date.now() - before} ms`);
-  await tab.locator(".answer-sentence", { hasText: "1984" }).first().waitFor();
-  await tab.getByText("facts only").waitFor();
-  await look(tab, "answered");
-  await tab.locator(".answer-sentence").first().hover();
-  await tab.locator(".answer-piece.lit").first().waitFor();
-  // The same by its address.
-  await tab.reload();
-  await tab.locator(".answer-sentence", { hasText: "1984" }).first().waitFor();
-  await tab.getByRole("button", { name: "Is it right?" }).click();
-  await tab.getByRole("dialog").waitFor();
-  await look(tab, "answer-feedback");
-  await tab.getByRole("button", { name: "Save", exact: true }).click();
-  await tab.getByText("You said what you think of it").waitFor();
-  await tab.getByLabel("A question that follows").fill("And how high is the water there?");
-  await tab.keyboard.press("Control+Enter");
-  await tab.getByText("It follows on:").waitFor();
-  await tab.goBack();
-  await tab.getByRole("heading", { name: "Annapolis Royal", level: 1 }).waitFor();
-  await tab.getByRole("button", { name: "Save as a report" }).click();
-  await tab.waitForURL(/\/reports\/./);
-  await tab.locator(".claim").first().waitFor();
-
-  await visit(tab, `${r}/settings?tab=webhooks`, "webhooks");
-  await tab.getByRole("button", { name: "New webhook" }).click();
-  await tab.getByLabel("Address").fill("https://hooks.example.org/other");
-  await look(tab, "new-webhook");
-  await tab.getByRole("button", { name: "Make the webhook" }).click();
-  assert.match(await tab.getByLabel("Secret", { exact: true }).inputValue(), /^whsec_/);
-  await tab.getByRole("button", { name: "Done" }).click();
-  await tab.getByRole("button", { name: "More for https://hooks.example.org/other" }).click();
-  await tab.getByRole("menuitem", { name: "Switch off" }).click();
-  await tab.locator("article", { hasText: "hooks.example.org/other" }).getByText("off", { exact: true }).waitFor();
-  await tab.getByRole("button", { name: "More for https://hooks.example.org/other" }).click();
-  await tab.getByRole("menuitem", { name: "Deliveries" }).click();
-  await tab.getByText("Nothing was delivered yet").waitFor();
-  await look(tab, "deliveries");
-  await tab.close();
-  done("a question is answered, a webhook is made");
-}
-
 /** An empty repository takes in the sample, and shows all of it. */
 async function sample() {
   const tab = await newTab(desktop, "sample");
@@ -315,7 +249,7 @@ async function guest() {
   await tab.getByRole("button", { name: "Make the account" }).click();
   await tab.locator("a.item-main").first().waitFor();
   assert.equal(await tab.getByText("Secret").count(), 0, "another repository is listed");
-  for (const [path, said] of [[`${r}/settings?tab=reading`, "You can't see this"], [`${r}/settings?tab=webhooks`, "You can't see this"], [`${r}/answers/${answers[0]}`, "There is nothing here"], [`${r}/audit`, "You can't see this"], [`/r/${other.slug}/sources`, "There is nothing here"], ["/admin/users", "You can't see this"]]) {
+  for (const [path, said] of [[`${r}/settings?tab=reading`, "You can't see this"], [`${r}/audit`, "You can't see this"], [`/r/${other.slug}/sources`, "There is nothing here"], ["/admin/users", "You can't see this"]]) {
     await visit(tab, path, `${path}, as a guest`);
     await tab.getByText(said).first().waitFor();
     assert.equal(await tab.getByText("Secret").count(), 0, `${path} tells of another repository`);
@@ -396,13 +330,12 @@ await together(
     await tenTasks(PERSON);
     await finding();
     await keeping();
-    await asking();
     await sample();
   },
   async () => {
     await guest();
     await documentation();
-    await onPhone(["sources", "reader", "fact", "ask", "answer", "report", "webhooks", "graph", "cost", "settings", "members"]);
+    await onPhone(["sources", "reader", "fact", "report", "graph", "cost", "settings", "members"]);
     await tabs(long ? 10 : 3, long ? 10 : 3);
     await hostile(desktop, token, long ? 200 : 20);
   },

@@ -10,7 +10,6 @@ export default function KeyHelp({ onClose }: { onClose: () => void }) {
         ["/", t("Search")],
         ["?", t("This list")],
         ["g s", t("Sources")],
-        ["g a", t("Ask")],
         ["g f", t("Facts")],
         ["g c", t("Concepts")],
         ["g d", t("Contradictions")],
@@ -32,14 +31,6 @@ export default function KeyHelp({ onClose }: { onClose: () => void }) {
       ],
     ],
     [
-      t("When asking"),
-      [
-        ["Ctrl Enter", t("Ask")],
-        ["Esc", t("Stop; what is there stays")],
-        ["1 … 9", t("Open a piece of evidence")],
-      ],
-    ],
-    [
       t("In the reader"),
       [
         ["n  p", t("Next, previous sentence of the fact")],
@@ -52,7 +43,7 @@ export default function KeyHelp({ onClose }: { onClose: () => void }) {
     ],
   ];
   return (
-    <Dialog title={t("Keyboard")} open onClose={onClose}>
+    <Dialog title={t("Keys")} open onClose={onClose}>
       <div className="stack">
         {groups.map(([name, keys]) => (
           <section key={name} className="stack tight">

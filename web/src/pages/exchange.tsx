@@ -1,8 +1,9 @@
 //! What a repository gives to other programs and other instances, and what it takes from them.
 
+import { useQuery } from "@tanstack/react-query";
 import { Link, useSearch } from "@tanstack/react-router";
-import { CircleCheck, FileUp } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { CircleCheck, CircleX, FileUp, Loader } from "lucide-react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { FileTrigger } from "react-aria-components";
 import { api, ok, R, raw, type Schemas } from "../api/client";
 import { BASE } from "../api/session";
@@ -10,22 +11,20 @@ import { download, fileName } from "../app/download";
 import { isOver } from "../app/events";
 import { reason, useAct, useCan, useRepo, useRepository } from "../app/queries";
 import { useTitle } from "../app/title";
+import { waitingFor } from "../parts/badges";
 import { Button } from "../parts/button";
-import { Checkbox, Field, Form, Select } from "../parts/form";
+import { Checkbox, Field, Form } from "../parts/form";
 import { Empty } from "../parts/states";
 import { Table } from "../parts/table";
 import { bytes, count, t, tn } from "../words";
-import { ChooseGraph, useHasRegistry } from "./exchange-registry";
-import { JobLine, useJob } from "./job-line";
-import "../parts/list.css";
 import "./overview.css";
-import "./report.css";
 
+type Job = Schemas["Job"];
 type Taken = { added: number; linked: number };
 /** What the job of an import says in the end. */
 type ImportOutput = { name: string; sha256: string; dry_run: boolean; rows: Record<string, Taken | number> };
 /** What the job of an export says in the end. */
-type ExportOutput = { sha256: string; bytes: number; registry?: { id: string; new: boolean; signed: boolean } | null };
+type ExportOutput = { sha256: string; bytes: number };
 
 export default function Exchange() {
   const { data: repository } = useRepository();
@@ -66,7 +65,7 @@ function Tables() {
       <p className="soft">{t("Without duplicates and rejected facts.")}</p>
       <ul className="stack tight">
         {formats.map(([format, end, name, hint]) => (
-          <li key={format} className="row nowrap">
+          <li key={format} className="row">
             <span className="grow">
               <strong>{name}</strong> <span className="soft small">{hint}</span>
             </span>
@@ -81,11 +80,40 @@ function Tables() {
   );
 }
 
+/** A job that was asked for, until it is over. */
+function useJob(id: string | null) {
+  const repoID = useRepo();
+  return useQuery<Job>({
+    queryKey: ["job", repoID, id],
+    enabled: id !== null,
+    refetchInterval: (query) => (query.state.data && isOver(query.state.data) ? false : 1_000),
+    queryFn: ({ signal }) => ok(api.GET(`${R}/jobs/{jobID}`, { params: { path: { repoID, jobID: id ?? "" } }, signal })),
+  });
+}
+
+function JobLine({ job, error, running, done }: { job: Job | undefined; error: unknown; running: string; done: ReactNode }) {
+  if (error) return <p className="note wrong">{reason(error)}</p>;
+  if (job?.state === "completed") return <>{done}</>;
+  if (job && isOver(job)) {
+    return (
+      <p className="note wrong break" role="alert">
+        <CircleX aria-hidden size={16} /> {job.state === "cancelled" ? t("It was cancelled.") : (job.errors.at(-1)?.message ?? t("It failed."))}
+      </p>
+    );
+  }
+  const share = job?.progress?.total ? ` ${count(job.progress.done)}/${count(job.progress.total)}` : "";
+  return (
+    <p className="row" role="status">
+      <Loader aria-hidden size={16} /> {running}
+      {share} {job?.waiting_for && <span className="soft">{waitingFor(job.waiting_for)}</span>}
+    </p>
+  );
+}
+
 function ExportBundle() {
   const repoID = useRepo();
   const { data: repository } = useRepository();
-  const [given, setGiven] = useState<{ name: string; description: string; images: boolean; bodies: boolean; to: Schemas["GraphDestination"] }>({ name: "", description: "", images: true, bodies: false, to: "file" });
-  const hasRegistry = useHasRegistry();
+  const [given, setGiven] = useState({ name: "", description: "", images: true, bodies: false });
   const [job, setJob] = useState<string | null>(null);
   const found = useJob(job);
   const name = given.name.trim() || repository?.name || repoID;
@@ -94,7 +122,7 @@ function ExportBundle() {
       ok(
         api.POST(`${R}/export-graph`, {
           params: { path: { repoID } },
-          body: { destination: given.to, name: given.name.trim() || undefined, description: given.description.trim() || undefined, include_images: given.images, include_bodies: given.bodies },
+          body: { destination: "file", name: given.name.trim() || undefined, description: given.description.trim() || undefined, include_images: given.images, include_bodies: given.bodies },
         }),
       ),
     { quiet: true, done: (asked) => setJob(asked.job_id) },
@@ -123,17 +151,6 @@ function ExportBundle() {
             {t("With the original files, such as PDFs: look whether you may pass them on")}
           </Checkbox>
         </div>
-        {hasRegistry && (
-          <Select
-            label={t("Where it goes")}
-            value={given.to}
-            onChange={(to) => setGiven({ ...given, to })}
-            options={[
-              ["file", t("Into a file")],
-              ["registry", t("To the registry, for all who use it")],
-            ]}
-          />
-        )}
         <div>
           <Button type="submit" busy={act.isPending || (job !== null && found.data !== undefined && !isOver(found.data))}>
             {t("Write a bundle")}
@@ -150,7 +167,6 @@ function ExportBundle() {
               <p>
                 <CircleCheck aria-hidden size={16} /> {t("The bundle is ready.")} {output && bytes(output.bytes)}
               </p>
-              {output?.registry && <p>{output.registry.new ? t("The registry {name} has it now.", { name: output.registry.id }) : t("The registry {name} had it already.", { name: output.registry.id })} {output.registry.signed ? t("It is signed.") : t("It is not signed.")}</p>}
               {output && (
                 <p className="small break">
                   SHA-256 <code>{output.sha256}</code>
@@ -199,53 +215,47 @@ function Rows({ output }: { output: ImportOutput }) {
 
 function ImportBundle() {
   const repoID = useRepo();
-  /** What was chosen, by its name and size. */
-  const [chosen, setChosen] = useState<{ name: string; bytes: number } | null>(null);
-  const [from, setFrom] = useState<Pick<Schemas["GraphImportBody"], "upload_id" | "registry_graph_id"> | null>(null);
-  const [choosing, setChoosing] = useState(false);
-  const hasRegistry = useHasRegistry();
+  const [file, setFile] = useState<File | null>(null);
+  const [upload, setUpload] = useState<string | null>(null);
   const [trial, setTrial] = useState<string | null>(null);
   const [real, setReal] = useState<string | null>(null);
   const tried = useJob(trial);
   const taken = useJob(real);
   const begin = (body: Schemas["GraphImportBody"]) => ok(api.POST(`${R}/import-graph`, { params: { path: { repoID } }, body }));
   const send = useAct(
-    async (given: File | { registry_graph_id: string }) => {
-      let source: NonNullable<typeof from>;
-      if (given instanceof File) {
-        const form = new FormData();
-        form.set("file", given);
-        const response = await raw(`api/v1/repositories/${repoID}/graph-uploads`, { method: "POST", body: form });
-        source = { upload_id: ((await response.json()) as Schemas["GraphUploaded"]).upload_id };
-      } else source = given;
-      const asked = await begin({ ...source, dry_run: true });
-      return { source, job: asked.job_id };
+    async (chosen: File) => {
+      const form = new FormData();
+      form.set("file", chosen);
+      const response = await raw(`api/v1/repositories/${repoID}/graph-uploads`, { method: "POST", body: form });
+      const { upload_id } = (await response.json()) as Schemas["GraphUploaded"];
+      const asked = await begin({ upload_id, dry_run: true });
+      return { upload_id, job: asked.job_id };
     },
     {
       quiet: true,
-      done: ({ source, job }) => {
-        setFrom(source);
+      done: ({ upload_id, job }) => {
+        setUpload(upload_id);
         setTrial(job);
       },
     },
   );
-  const take = useAct(() => begin({ ...from, dry_run: false }), { quiet: true, done: (asked) => setReal(asked.job_id) });
+  const take = useAct(() => begin({ upload_id: upload ?? undefined, dry_run: false }), { quiet: true, done: (asked) => setReal(asked.job_id) });
   const preview = tried.data?.state === "completed" ? (tried.data.output as unknown as ImportOutput) : null;
   const result = taken.data?.state === "completed" ? (taken.data.output as unknown as ImportOutput) : null;
   const nothing = preview !== null && Object.values(preview.rows).every((one) => typeof one !== "object" || one.added === 0);
-  const choose = (what: { name: string; bytes: number }, given: File | { registry_graph_id: string }) => {
-    setChosen(what);
-    setFrom(null);
+  const choose = (chosen: File | undefined) => {
+    if (!chosen) return;
+    setFile(chosen);
+    setUpload(null);
     setTrial(null);
     setReal(null);
     take.reset();
-    send.mutate(given);
+    send.mutate(chosen);
   };
-  const chooseFile = (file: File | undefined) => file && choose({ name: file.name, bytes: file.size }, file);
   const sample = useAct(
     async () => {
       const response = await fetch(`${BASE}sample.okt`);
-      chooseFile(new File([await response.blob()], "electric-ferries.okt.json.gz", { type: "application/gzip", lastModified: 0 }));
+      choose(new File([await response.blob()], "electric-ferries.okt.json.gz", { type: "application/gzip", lastModified: 0 }));
     },
     { quiet: true },
   );
@@ -271,7 +281,7 @@ function ImportBundle() {
         <p className="soft">{t("First you see what would come in. Nothing is fetched and no model is asked; what is here already stays as it is.")}</p>
       </div>
       <div className="row">
-        <FileTrigger acceptedFileTypes={[".gz", "application/gzip"]} onSelect={(files) => void chooseFile(files?.[0])}>
+        <FileTrigger acceptedFileTypes={[".gz", "application/gzip"]} onSelect={(files) => choose(files?.[0])}>
           <Button busy={send.isPending}>
             <FileUp aria-hidden /> {t("Choose a bundle")}
           </Button>
@@ -279,14 +289,13 @@ function ImportBundle() {
         <Button onPress={() => sample.mutate(undefined)} busy={sample.isPending}>
           {t("Take the sample bundle")}
         </Button>
-        {hasRegistry && <Button onPress={() => setChoosing(true)}>{t("From the registry …")}</Button>}
-        {chosen && (
+        {file && (
           <span className="break">
-            {chosen.name} <span className="soft small">{bytes(chosen.bytes)}</span>
+            {file.name} <span className="soft small">{bytes(file.size)}</span>
           </span>
         )}
       </div>
-      {send.isPending && <p role="status">{t("The bundle is looked at")}</p>}
+      {send.isPending && <p role="status">{t("The file is being sent")}</p>}
       {send.error && <p className="note wrong">{reason(send.error)}</p>}
       {trial && !result && (
         <JobLine
@@ -330,15 +339,6 @@ function ImportBundle() {
               </div>
             )
           }
-        />
-      )}
-      {choosing && (
-        <ChooseGraph
-          onClose={() => setChoosing(false)}
-          onChoose={(graph) => {
-            setChoosing(false);
-            choose({ name: graph.name, bytes: graph.bytes }, { registry_graph_id: graph.graph_id });
-          }}
         />
       )}
     </section>

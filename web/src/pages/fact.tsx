@@ -5,7 +5,6 @@ import { Link, useParams } from "@tanstack/react-router";
 import { ArrowRight, TriangleAlert } from "lucide-react";
 import { useState } from "react";
 import { api, ok, R, type Schemas } from "../api/client";
-import type { Origin } from "../api/expected";
 import { useAct, useCan, usePages, useRepo } from "../app/queries";
 import { say } from "../app/toasts";
 import { useTitle } from "../app/title";
@@ -14,7 +13,6 @@ import { Button } from "../parts/button";
 import { FactRow } from "../parts/fact";
 import { Field, Form } from "../parts/form";
 import { LongList } from "../parts/list";
-import { OriginNote } from "../parts/origin";
 import { Dialog } from "../parts/overlay";
 import { Failure, Skeleton } from "../parts/states";
 import { percent, t, tn } from "../words";
@@ -22,7 +20,6 @@ import { DecideButtons, differenceWord } from "./contradiction-parts";
 import "./fact.css";
 
 type Fact = Schemas["Fact"];
-type Sourced = Schemas["FactSource"] & { origin?: Origin | null };
 
 export default function FactPage() {
   const repoID = useRepo();
@@ -55,7 +52,7 @@ function Shown({ fact }: { fact: Fact }) {
           <FactMarks fact={fact} />
           <span>{tn(fact.source_count, "{n} source", "{n} sources")}</span>
           <span title={fact.promptset_hash ?? undefined}>
-            {fact.model.startsWith("builtin") ? t("in the words of the source") : t("worded by {model}", { model: fact.model })}
+            {t("worded by {model}", { model: fact.model })}
           </span>
           <When at={fact.created_at} />
           <span className="grow" />
@@ -102,7 +99,6 @@ function Shown({ fact }: { fact: Fact }) {
                   {quote.page && <span className="soft small">{t("p. {n}", { n: quote.page })}</span>}
                 </blockquote>
               ))}
-              {(source as Sourced).origin && <OriginNote origin={(source as Sourced).origin as Origin} />}
               {source.sentences.length === 0 && source.image_id && <p className="soft">{t("It was read from a picture.")}</p>}
             </li>
           ))}

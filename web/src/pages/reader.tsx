@@ -5,7 +5,6 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { ChevronLeft, ChevronRight, Copy, Download, Search, TriangleAlert } from "lucide-react";
 import { lazy, type PointerEvent, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, ok, R, raw, type Schemas } from "../api/client";
-import type { Origin } from "../api/expected";
 import { useJobs } from "../app/events";
 import { useKeys } from "../app/keys";
 import { reason, useAct, useCan, usePages, useRepo } from "../app/queries";
@@ -16,7 +15,6 @@ import { Badge, FactMarks, SourceStatus, waitingFor, When } from "../parts/badge
 import { Button } from "../parts/button";
 import { sourceTitle } from "../parts/fact";
 import { LongList } from "../parts/list";
-import { OriginNote } from "../parts/origin";
 import { Menu, MenuItem } from "../parts/overlay";
 import { Empty, Failure, Skeleton } from "../parts/states";
 import { count, dollars, percent, t, tn } from "../words";
@@ -538,7 +536,6 @@ function Uncited({ source, onSentence }: { source: Source; onSentence: (sentence
 
 function About({ source }: { source: Source }) {
   const { extraction } = source;
-  const { origin } = source as Source & { origin?: Origin | null };
   const lines: [string, React.ReactNode][] = [
     [t("Added"), <When key="a" at={source.created_at} />],
     [t("Address"), source.url.startsWith("http") ? <a key="u" href={source.url} target="_blank" rel="noreferrer noopener" className="break">{source.url}</a> : (source.file_name ?? "—")],
@@ -566,12 +563,6 @@ function About({ source }: { source: Source }) {
             </div>
           ))}
       </dl>
-      {origin && (
-        <section className="stack tight">
-          <h2>{t("Origin")}</h2>
-          <OriginNote origin={origin} />
-        </section>
-      )}
       {source.mark && (
         <p className="note wrong">
           {source.mark.kind === "retracted" ? t("retracted") : t("superseded")}: {source.mark.reason ?? "—"} <When at={source.mark.marked_at} />

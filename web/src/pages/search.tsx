@@ -15,7 +15,6 @@ import { LongList } from "../parts/list";
 import { Dialog } from "../parts/overlay";
 import { Empty } from "../parts/states";
 import { count, t } from "../words";
-import { degradedWord } from "./degraded";
 import { NewReport } from "./reports";
 import "./search.css";
 
@@ -163,6 +162,19 @@ export default function Search() {
 }
 
 const modeWord = (mode: Schemas["SearchMode"]) => ({ auto: "", lexical: t("Found by words"), vector: t("Found by meaning"), hybrid: t("Found by words and meaning"), deep: t("Found by words, meaning and shared names") })[mode];
+
+function degradedWord(reason: string): string {
+  const words: Record<string, string> = {
+    no_vectors: t("words only: there are no vectors yet"),
+    vectors_away: t("words only: the vectors do not answer now"),
+    hybrid_off: t("words only: so it is set"),
+    no_words: t("nothing in it has a meaning to compare"),
+    budget: t("words only: the budget is used up"),
+    rerank_unavailable: t("not ranked a second time: the model does not answer"),
+    rerank_budget: t("not ranked a second time: the budget is used up"),
+  };
+  return words[reason] ?? reason;
+}
 
 function highlighted(text: string, spans: readonly (readonly number[])[]): ReactNode[] {
   return highlightSpans(text, spans).map((part, n) => (part.marked ? <mark key={n}>{part.text}</mark> : part.text));

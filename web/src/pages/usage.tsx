@@ -4,15 +4,13 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { api, ok, R, type Schemas } from "../api/client";
-import type { Saved } from "../api/expected";
 import { Button } from "../parts/button";
 import { Bars } from "../parts/chart";
 import { sourceTitle } from "../parts/fact";
 import { Select } from "../parts/form";
 import { Empty, Failure, Skeleton } from "../parts/states";
 import { Table } from "../parts/table";
-import { count, day, dollars, t, tn } from "../words";
-import "../parts/list.css";
+import { count, day, dollars, t } from "../words";
 
 type Group = Schemas["UsageGroup"];
 type Row = Schemas["UsageRow"];
@@ -87,7 +85,6 @@ export function Usage({ search, change, scope, read }: { search: UsageSearch; ch
     return row.key;
   };
   const rows = usage.data?.data ?? [];
-  const saved = (usage.data as { saved?: Saved | null } | undefined)?.saved;
   // What costs nothing is no bar.
   const paid = (usage.data?.total.usd ?? 0) > 0;
   const cells = (row: Row): ReactNode[] => [dollars(row.usd), count(row.calls), count(row.tokens_in), count(row.tokens_out), `${count(Math.round(row.latency_ms))} ms`, count(row.retries)];
@@ -102,15 +99,10 @@ export function Usage({ search, change, scope, read }: { search: UsageSearch; ch
         <Skeleton rows={4} height={40} />
       ) : usage.error && !usage.data ? (
         <Failure error={usage.error} retry={() => void usage.refetch()} />
-      ) : rows.length === 0 && !saved?.sources ? (
+      ) : rows.length === 0 ? (
         <Empty title={t("No model was asked in this time")}>{t("What models do, and what it costs, is summed up here.")}</Empty>
       ) : (
         <div className="card stack">
-          {saved && saved.sources > 0 && (
-            <p className="note good">
-              {tn(saved.sources, "{n} source was taken from a registry instead of read.", "{n} sources were taken from a registry instead of read.")} {t("That saved {calls} calls, {tokens} tokens and about {usd}.", { calls: saved.calls, tokens: saved.tokens_in + saved.tokens_out, usd: dollars(saved.usd) })}
-            </p>
-          )}
           {shownGroup === "day" && paid && <Bars data={everyDay(rows, usage.data.from, usage.data.to)} said={dollars} />}
           <Table
             label={t("Spent on models")}
