@@ -13,6 +13,7 @@ TEXT = (
 PERMISSIONS = [
     "repository:read", "fact:read", "concept:read", "source:read", "source:write", "job:read", "report:read",
     "report:write", "report:update", "investigation:read", "investigation:write", "investigation:update",
+    "webhook:read", "webhook:write", "webhook:update", "webhook:execute",
 ]
 
 
@@ -23,7 +24,7 @@ def ask(path, body=None, token=None, kind="application/json"):
         return json.load(answer)
 
 
-me = ask("/auth/register", {"email": "ada@example.org", "password": "a password for the clients", "name": "Ada"})["token"]
+me = ask("/auth/register", {"email": os.environ["OKT_EMAIL"], "password": os.environ["OKT_PASSWORD"], "name": "Ada"})["token"]
 repositories = ask("/repositories", token=me)["data"]
 repository = repositories[0]["id"] if repositories else ask("/repositories", {"name": "Bees"}, me)["id"]
 form = (

@@ -24,7 +24,7 @@ use crate::repositories::two_databases::TwoDatabases;
 use crate::repositories::{
     isolation_bundles, isolation_concepts, isolation_curation, isolation_exports, isolation_facts,
     isolation_investigations, isolation_judgements, isolation_passages, isolation_reports, isolation_search,
-    isolation_sources, isolation_summaries,
+    isolation_sources, isolation_summaries, isolation_webhooks,
 };
 
 /// What the other tenant has, by the names under which one could ask for it.
@@ -46,6 +46,7 @@ pub(crate) struct Theirs {
     /// An investigation with the source, and its number.
     pub investigation: (InvestigationId, i64),
     pub report: &'static isolation_reports::Report,
+    pub webhook: isolation_webhooks::Planted,
     /// Two of their contexts.
     pub context: i64,
     pub target: i64,
@@ -235,6 +236,7 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
         .chain(isolation_bundles::CALLS)
         .chain(isolation_judgements::CALLS)
         .chain(isolation_reports::CALLS)
+        .chain(isolation_webhooks::CALLS)
 }
 
 async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs) {
@@ -263,6 +265,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     let report = isolation_reports::plant(&mut tx, one, fact_no, source_no).await;
     // Small, so that all of them can be handed on by value.
     let report = &*Box::leak(Box::new(report));
+    let webhook = isolation_webhooks::plant(&mut tx, one).await;
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();
@@ -285,6 +288,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
             image,
             investigation,
             report,
+            webhook,
             context: held.no,
             target: target.no,
         },
@@ -376,6 +380,7 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
         .chain(isolation_investigations::WRITES)
         .chain(isolation_judgements::WRITES)
         .chain(isolation_reports::WRITES)
+        .chain(isolation_webhooks::WRITES)
         .collect::<BTreeSet<_>>();
     let calls = all().map(|(name, _)| *name);
     let silent: BTreeSet<_> = calls.filter(|name| !seen.contains(name)).collect();
