@@ -1,7 +1,8 @@
-"""Makes an account, a repository with a text, and a key for agents, which it prints."""
+"""Makes an account, a repository with the sample and a text, and a key for agents, which it prints."""
 
 import json
 import os
+import subprocess
 import time
 import urllib.request
 
@@ -39,4 +40,9 @@ for _ in range(240):
         break
     time.sleep(0.25)
 assert status == "processed", status
+# As people take in the sample: by the program.
+importing = {"name": "import", "permissions": ["repository:read", "graph:write", "job:read"]}
+environment = os.environ | {"OKT_API_KEY": ask("/users/me/api-keys", importing, me)["token"]}
+command = [os.environ["OKT_PROGRAM"], "bundle", "import", "--sample", "--repository", repository]
+subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, timeout=120)
 print(ask("/users/me/api-keys", {"name": "agent", "permissions": PERMISSIONS}, me)["token"])

@@ -44,15 +44,17 @@ async fn tidy(databases: &Databases, repository: &Repository) -> Result<u64> {
     let mut tx = databases.begin_to_read(&repository.database, repository.id).await?;
     let is_untidy = webhook_deliveries::is_untidy(&mut tx, repository.id).await?;
     tx.commit().await?;
+    if !is_untidy {
+        return Ok(0);
+    }
     let mut total = 0;
-    while is_untidy {
+    loop {
         let mut tx = databases.begin(&repository.database, repository.id).await?;
         let count = webhook_deliveries::tidy(&mut tx, repository.id, DELIVERIES).await?;
         tx.commit().await?;
         total += count;
         if count < DELIVERIES.unsigned_abs() {
-            break;
+            return Ok(total);
         }
     }
-    Ok(total)
 }

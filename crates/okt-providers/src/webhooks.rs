@@ -1,6 +1,6 @@
 //! Tells the receivers of webhooks what has happened.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,8 +94,8 @@ impl Receivers {
 
     fn is_https_only(&self, url: &Url) -> bool {
         let ip = match url.host() {
-            Some(Host::Ipv4(ip)) => Some(ip.into()),
-            Some(Host::Ipv6(ip)) => Some(ip.into()),
+            Some(Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
+            Some(Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
             _ => None,
         };
         let address = ip.zip(url.port_or_known_default()).map(SocketAddr::from);

@@ -78,6 +78,7 @@ pub async fn insert(
     new: &NewWebhook<'_>,
     most: i64,
 ) -> Result<Option<Webhook>> {
+    let events = words(new.events);
     let row = sqlx::query_as!(
         Row,
         "INSERT INTO okt_repository.webhooks (repository_id, id, url, description, events, secret, created_by)
@@ -89,7 +90,7 @@ pub async fn insert(
         new.id.uuid(),
         new.url,
         new.description,
-        &words(new.events),
+        &events,
         new.secret,
         new.created_by.uuid(),
         most,
@@ -138,6 +139,7 @@ pub async fn update(
     id: WebhookId,
     update: &WebhookUpdate<'_>,
 ) -> Result<Option<Webhook>> {
+    let events = update.events.map(words);
     let row = sqlx::query_as!(
         Row,
         "UPDATE okt_repository.webhooks
@@ -156,7 +158,7 @@ pub async fn update(
         id.uuid(),
         update.url,
         update.description,
-        update.events.map(words).as_deref(),
+        events.as_deref(),
         update.enabled,
         WebhookDisabled::Person.as_str(),
     );

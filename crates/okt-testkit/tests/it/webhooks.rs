@@ -8,7 +8,7 @@ mod secrets;
 
 use std::time::Duration;
 
-use okt_testkit::app::{TestApp, TestAppBuilder};
+use okt_testkit::app::TestApp;
 use okt_testkit::receiver::Receiver;
 use okt_testkit::wait::eventually;
 use serde_json::{Value, json};
@@ -19,17 +19,15 @@ const SUN: &str = "Honey bees use the position of the sun to find their way back
 const NAME: &str = "bees-of-the-secret-valley.txt";
 
 /// An app that may tell a receiver, with these settings besides.
-async fn app_with(
-    receiver: &Receiver,
-    build: impl FnOnce(TestAppBuilder<'_>) -> TestAppBuilder<'_>,
-) -> TestApp {
+async fn app_with(receiver: &Receiver, more: &[(&str, &str)]) -> TestApp {
     let allowed = receiver.allowed();
-    let settings = [(ALLOWED, allowed.as_str())];
-    build(TestApp::builder().settings(&settings)).start().await
+    let mut settings = vec![(ALLOWED, allowed.as_str())];
+    settings.extend_from_slice(more);
+    TestApp::builder().settings(&settings).start().await
 }
 
 async fn app(receiver: &Receiver) -> TestApp {
-    let mut app = app_with(receiver, |builder| builder).await;
+    let mut app = app_with(receiver, &[]).await;
     app.work().await;
     app
 }

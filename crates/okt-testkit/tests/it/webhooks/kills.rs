@@ -13,7 +13,7 @@ use super::{NAME, SUN, app_with, attempts, deliveries, webhook};
 async fn a_delivery_outlives_the_process_that_makes_it() {
     let receiver = Receiver::start().await;
     // Nobody works in this process.
-    let app = app_with(&receiver, |builder| builder).await;
+    let app = app_with(&receiver, &[]).await;
     let (id, secret) = webhook(&app, &receiver.url("/"), &["source.processed"]).await;
     receiver.answer("/", Answering::Silent);
     let mut settings = app.process_settings();

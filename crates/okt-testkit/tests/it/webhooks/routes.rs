@@ -104,7 +104,11 @@ async fn webhooks_are_listed_changed_and_deleted() {
         ("GET", format!("/webhooks/{}/deliveries", ids[0])),
     ] {
         let gone = seen(&app, &ids[0]).await.is_null();
-        let answer = app.ask(method.parse().unwrap(), &path, &json!({})).await;
+        let answer = match method {
+            "GET" => app.get(&path).await,
+            "DELETE" => app.delete(&path).await,
+            _ => app.ask(method.parse().unwrap(), &path, &json!({})).await,
+        };
         assert_eq!(answer.status, if gone { 404 } else { 204 }, "{method} {path}: {answer:?}");
     }
 }
