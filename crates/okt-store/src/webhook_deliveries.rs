@@ -66,21 +66,43 @@ pub async fn list(
     before: Option<DeliveryId>,
     limit: i64,
 ) -> Result<Vec<Delivery>> {
-    let rows = sqlx::query_as!(
-        Row,
-        "SELECT id, event, page, data, state, attempts, next_attempt_at, created_at
-           FROM okt_repository.webhook_deliveries
-          WHERE repository_id = $1 AND webhook_id = $2
-            AND id < coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-            AND ($4::text IS NULL OR state = $4)
-          ORDER BY id DESC LIMIT $5",
-        repository.uuid(),
-        webhook.uuid(),
-        before.map(DeliveryId::uuid),
-        state.map(DeliveryState::as_str),
-        limit,
-    );
-    rows.fetch_all(conn).await?.into_iter().map(Delivery::try_from).collect()
+    // Two statements, so that each has an index.
+    let rows = match state {
+        Some(state) => {
+            sqlx::query_as!(
+                Row,
+                "SELECT id, event, page, data, state, attempts, next_attempt_at, created_at
+                   FROM okt_repository.webhook_deliveries
+                  WHERE repository_id = $1 AND webhook_id = $2 AND state = $4
+                    AND id < coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+                  ORDER BY id DESC LIMIT $5",
+                repository.uuid(),
+                webhook.uuid(),
+                before.map(DeliveryId::uuid),
+                state.as_str(),
+                limit,
+            )
+            .fetch_all(conn)
+            .await?
+        }
+        None => {
+            sqlx::query_as!(
+                Row,
+                "SELECT id, event, page, data, state, attempts, next_attempt_at, created_at
+                   FROM okt_repository.webhook_deliveries
+                  WHERE repository_id = $1 AND webhook_id = $2
+                    AND id < coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+                  ORDER BY id DESC LIMIT $4",
+                repository.uuid(),
+                webhook.uuid(),
+                before.map(DeliveryId::uuid),
+                limit,
+            )
+            .fetch_all(conn)
+            .await?
+        }
+    };
+    rows.into_iter().map(Delivery::try_from).collect()
 }
 
 #[tracing::instrument(level = "debug", name = "db.webhook_deliveries.find", skip_all, fields(delivery.id = %id))]
@@ -154,16 +176,25 @@ pub async fn is_untidy(conn: &mut PgConnection, repository: RepositoryId) -> Res
                            WHERE repository_id = $1
                              AND (created_at < clock_timestamp() - interval '30 days'
                                   OR (state = 'delivered' AND created_at < clock_timestamp() - interval '7 days')
-                                  OR next_attempt_at < clock_timestamp() - interval '1 day')) AS "is!""#,
+                                  OR next_attempt_at < clock_timestamp() - interval '1 day'))
+                OR EXISTS (SELECT FROM okt_repository.webhooks
+                            WHERE repository_id = $1 AND previous_until < clock_timestamp()) AS "is!""#,
         repository.uuid(),
     );
     Ok(found.fetch_one(conn).await?)
 }
 
 /// Removes those that are kept no longer: what was delivered after 7 days, the rest after 30, and so many at most. Those that
-/// nobody will attempt any more, because the job was cancelled or given up, have failed.
+/// nobody will attempt any more, because the job was cancelled or given up, have failed. Secrets whose day is over are forgotten.
 #[tracing::instrument(level = "debug", name = "db.webhook_deliveries.tidy", skip_all)]
 pub async fn tidy(conn: &mut PgConnection, repository: RepositoryId, limit: i64) -> Result<u64> {
+    sqlx::query!(
+        "UPDATE okt_repository.webhooks SET previous_secret = NULL, previous_until = NULL
+          WHERE repository_id = $1 AND previous_until < clock_timestamp()",
+        repository.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
     sqlx::query!(
         "UPDATE okt_repository.webhook_deliveries d
             SET state = 'failed', next_attempt_at = NULL,

@@ -109,7 +109,7 @@ impl Receiver {
     pub async fn await_messages(&self, path: &str, count: usize) -> Vec<Message> {
         eventually(Duration::from_mins(2), "the receiver is told", async || {
             let messages = self.messages(path);
-            if messages.len() >= count { Ok(messages) } else { Err(messages) }
+            if messages.len() >= count { Ok(messages) } else { Err(format!("{messages:?}")) }
         })
         .await
     }

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use okt_auth::Credential;
 use okt_http::{Code, Detached, Problem, current_request_id};
-use okt_model::{Action, Domain};
+use okt_model::{Action, Domain, Permission};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, Outcome, Server};
@@ -290,8 +290,9 @@ async fn call_tool(
 /// who may not do it themselves, would gain nothing by asking: the tool refuses them.
 async fn step_up(server: &Server, tool: &Tool, arguments: &Value) -> Result<(), Problem> {
     let needed = (tool.needs)(arguments);
-    let mut missing = needed.iter().filter(|permission| !server.caller.was_given(**permission)).peekable();
-    let (Credential::Grant(_), Some(first)) = (server.caller.credential(), missing.peek().copied()) else {
+    let missing: Vec<Permission> =
+        needed.iter().copied().filter(|permission| !server.caller.was_given(*permission)).collect();
+    let (Credential::Grant(_), Some(first)) = (server.caller.credential(), missing.first()) else {
         return Ok(());
     };
     let place = match arguments["repository"].as_str() {
@@ -302,7 +303,7 @@ async fn step_up(server: &Server, tool: &Tool, arguments: &Value) -> Result<(), 
         }
         None => None,
     };
-    if !missing.all(|permission| server.caller.owner_may(place, *permission)) {
+    if !missing.iter().all(|permission| server.caller.owner_may(place, *permission)) {
         return Ok(());
     }
     let missing = first;

@@ -41,6 +41,7 @@ CREATE TABLE okt_repository.webhook_deliveries (
     CHECK ((state = 'waiting') = (next_attempt_at IS NOT NULL))
 );
 CREATE INDEX webhook_deliveries_webhook_idx ON okt_repository.webhook_deliveries (repository_id, webhook_id, id);
+CREATE INDEX webhook_deliveries_state_idx ON okt_repository.webhook_deliveries (repository_id, webhook_id, state, id);
 
 ALTER TABLE okt_repository.webhooks ENABLE ROW LEVEL SECURITY;
 ALTER TABLE okt_repository.webhooks FORCE ROW LEVEL SECURITY;

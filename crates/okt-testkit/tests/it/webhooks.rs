@@ -57,7 +57,7 @@ async fn delivery(app: &TestApp, id: &str, what: &str, is: impl Fn(&Value) -> bo
         let all = deliveries(app, id).await;
         match all.as_slice() {
             [one] if is(one) => Ok(one.clone()),
-            _ => Err(all),
+            _ => Err(json!(all)),
         }
     })
     .await

@@ -61,7 +61,7 @@ async fn eight_attempts_are_the_end_and_days_of_failure_disable() {
             hurry(&app).await;
             let all = deliveries(&app, &id).await;
             let ended = all.iter().filter(|one| one["state"] == "failed").count();
-            if ended == count { Ok(()) } else { Err(all) }
+            if ended == count { Ok(()) } else { Err(json!(all)) }
         })
         .await;
     };
@@ -108,7 +108,7 @@ async fn a_receiver_that_is_gone_is_told_nothing_more() {
     eventually(Duration::from_mins(1), "the test is delivered", async || {
         let all = deliveries(&app, &id).await;
         let test = all.iter().find(|one| one["id"] == sent.json()["delivery_id"]).cloned().unwrap_or_default();
-        if test["state"] == "delivered" && test["event"] == "webhook.test" { Ok(()) } else { Err(all) }
+        if test["state"] == "delivered" && test["event"] == "webhook.test" { Ok(()) } else { Err(json!(all)) }
     })
     .await;
     assert_eq!(seen(&app, &id).await["enabled"], false);
@@ -161,7 +161,7 @@ async fn one_that_is_slow_private_redirecting_or_endless_holds_nobody_up() {
         eventually(Duration::from_mins(2), "the first attempt ends", async || {
             let all = deliveries(&app, &hooks[n]).await;
             let first = all.first().and_then(|one| attempts(one).first().cloned());
-            first.ok_or(all)
+            first.ok_or(json!(all))
         })
         .await
     };

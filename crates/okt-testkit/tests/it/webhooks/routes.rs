@@ -174,7 +174,7 @@ async fn deliveries_are_paged_and_kept_for_a_while() {
     okt_queue::jobs::push(app.service.api.app.databases(), &okt_jobs::CleanupAudit {}, Duration::ZERO).await.unwrap();
     let left = eventually(Duration::from_mins(2), "the old ones are gone", async || {
         let all = deliveries(&app, &id).await;
-        if all.len() == 3 { Ok(all) } else { Err(all) }
+        if all.len() == 3 { Ok(all) } else { Err(json!(all)) }
     })
     .await;
     let states: Vec<(&Value, &Value)> = left.iter().map(|one| (&one["id"], &one["state"])).collect();
