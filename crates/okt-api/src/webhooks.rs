@@ -99,10 +99,7 @@ pub async fn rotate(
 ) -> Result<Json<RotatedWebhookSecret>, Problem> {
     let id = path.webhook.into();
     let (secret, until) = api.app.rotate_webhook_secret(&origin.into(), &repository.0, id).await?;
-    Ok(Json(RotatedWebhookSecret {
-        secret: secret.expose().to_owned(),
-        previous_secret_expires_at: until,
-    }))
+    Ok(Json(RotatedWebhookSecret { secret: secret.expose().to_owned(), previous_secret_expires_at: until }))
 }
 
 /// Send a test event.

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use okt_auth::permissions::{WebhookDelete, WebhookExecute, WebhookRead, WebhookUpdate as Update, WebhookWrite};
+use okt_auth::permissions::{
+    WebhookDelete, WebhookExecute, WebhookRead, WebhookUpdate as Update, WebhookWrite,
+};
 use okt_auth::{RepoAccess, RepoScope};
 use okt_config::Secret;
 use okt_model::{
@@ -15,8 +17,8 @@ use okt_model::{
 };
 use okt_providers::FetchError;
 use okt_providers::webhooks::Receivers;
-use okt_store::webhooks::{self, NewWebhook, WebhookUpdate};
 use okt_store::webhook_deliveries;
+use okt_store::webhooks::{self, NewWebhook, WebhookUpdate};
 use url::Url;
 
 use crate::{App, Origin};
@@ -68,8 +70,8 @@ impl App {
         };
         let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
         let webhook = webhooks::insert(&mut tx, scope.repository(), &new, MOST_WEBHOOKS).await?;
-        let webhook =
-            webhook.ok_or(Error::Conflict("the repository has 20 webhooks, which is the most; delete one first"))?;
+        let webhook = webhook
+            .ok_or(Error::Conflict("the repository has 20 webhooks, which is the most; delete one first"))?;
         self.commit_recorded(tx, origin, scope, "webhook.created", &id.to_string()).await?;
         Ok((webhook, secret))
     }
@@ -139,17 +141,14 @@ impl App {
     ) -> Result<(Secret, DateTime<Utc>)> {
         let (secret, sealed) = self.webhook_secrets().mint(id)?;
         let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
-        let until = webhooks::rotate(&mut tx, scope.repository(), id, &sealed, OVERLAP).await?.ok_or(MISSING)?;
+        let until =
+            webhooks::rotate(&mut tx, scope.repository(), id, &sealed, OVERLAP).await?.ok_or(MISSING)?;
         self.commit_recorded(tx, origin, scope, "webhook.secret_rotated", &id.to_string()).await?;
         Ok((secret, until))
     }
 
     /// Sends an event that means nothing, once; also to a webhook that is disabled, so that it can be tried before it is enabled.
-    pub async fn test_webhook(
-        &self,
-        scope: &RepoScope<WebhookExecute>,
-        id: WebhookId,
-    ) -> Result<DeliveryId> {
+    pub async fn test_webhook(&self, scope: &RepoScope<WebhookExecute>, id: WebhookId) -> Result<DeliveryId> {
         let mut tx = self.databases().begin(scope.database(), scope.repository()).await?;
         let (delivery, data) = (DeliveryId::mint(), serde_json::json!({ "webhook_id": id }));
         let (repository, page) = (scope.repository(), "");
@@ -182,11 +181,14 @@ impl App {
     /// The address, as it is going to be used. It is looked at again whenever something is sent there.
     async fn checked_url(&self, text: &str) -> Result<String> {
         let wrong = |why: String| Error::invalid("url", why);
-        let url = Url::parse(text.trim()).map_err(|_| wrong("must be an absolute URL, such as https://example.org/hook".to_owned()))?;
+        let url = Url::parse(text.trim())
+            .map_err(|_| wrong("must be an absolute URL, such as https://example.org/hook".to_owned()))?;
         if url.as_str().len() > LONGEST_URL {
             return Err(wrong(format!("must have at most {LONGEST_URL} characters")));
         }
-        let client = self.web().ok_or(Error::NotConfigured("nothing can be sent: no root CA certificates are installed"))?;
+        let client = self
+            .web()
+            .ok_or(Error::NotConfigured("nothing can be sent: no root CA certificates are installed"))?;
         match Receivers::new(self.config(), client).check(&url).await {
             Ok(()) => Ok(url.into()),
             Err(FetchError::Refused { rule, .. }) => Err(wrong(format!("can't be used: {rule}"))),

@@ -260,13 +260,8 @@ impl Caller {
     /// Whether the owner of the credential may do this, whatever the credential is for: in this domain, or anywhere.
     pub fn owner_may(&self, domain: Option<Domain>, permission: Permission) -> bool {
         let grants = &self.rights.grants;
-        match domain {
-            Some(domain) => grants.permissions(domain).contains(permission),
-            None => {
-                let held = self.rights.assignments.iter();
-                held.into_iter().any(|(domain, _)| grants.permissions(*domain).contains(permission))
-            }
-        }
+        let may = |domain| grants.permissions(domain).contains(permission);
+        domain.map_or_else(|| self.rights.assignments.iter().any(|(domain, _)| may(*domain)), may)
     }
 
     /// Whether they may do everything; a key or a client never may.

@@ -1,4 +1,5 @@
 //! Encryption of what has to lie in the database and is nobody else's business.
+#![expect(clippy::missing_panics_doc, reason = "the lengths are constants")]
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use hkdf::Hkdf;

@@ -70,7 +70,8 @@ async fn attempt(ctx: &JobContext, tools: &Tools, sending: &ToSend) -> Result<De
         error: Some(error.to_owned()),
         response: None,
     };
-    let opened = sending.secrets.iter().filter_map(|sealed| tools.webhook_secrets().open(sending.webhook, sealed));
+    let opened =
+        sending.secrets.iter().filter_map(|sealed| tools.webhook_secrets().open(sending.webhook, sealed));
     let signers: Vec<_> = opened.collect();
     if signers.is_empty() {
         return Ok(failed(

@@ -105,7 +105,8 @@ impl Receivers {
 
 fn refusal(status: StatusCode) -> String {
     if status.is_redirection() {
-        return "the receiver redirects, which is not followed; enter the address that it redirects to".to_owned();
+        return "the receiver redirects, which is not followed; enter the address that it redirects to"
+            .to_owned();
     }
     match status {
         StatusCode::GONE => "the receiver is gone for good".to_owned(),

@@ -162,8 +162,9 @@ async fn answer(mut stream: TcpStream, shared: Arc<Shared>) {
         Answering::Endless(status) => {
             let _ = write!(text, "HTTP/1.1 {status} X\r\nconnection: close\r\n\r\n");
             let mut sent = stream.write_all(text.as_bytes()).await;
+            let piece = vec![b'x'; 65_536];
             while sent.is_ok() {
-                sent = stream.write_all(&[b'x'; 65_536]).await;
+                sent = stream.write_all(&piece).await;
             }
             return;
         }

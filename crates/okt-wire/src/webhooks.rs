@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use okt_app::{MOST_WEBHOOKS, WebhookChange, WebhookRequest};
 use okt_model::{
-    Delivery, DeliveryAttempt, DeliveryState, Result, WEBHOOK_ATTEMPTS, Webhook, WebhookDisabled, WebhookEvent,
+    Delivery, DeliveryAttempt, DeliveryState, Result, WEBHOOK_ATTEMPTS, Webhook, WebhookDisabled,
+    WebhookEvent,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -11,7 +12,8 @@ use uuid::Uuid;
 
 use crate::vocabulary::{self, schema};
 
-const _: () = assert!(MOST_WEBHOOKS == 20 && WEBHOOK_ATTEMPTS == 8, "the documentation of the fields below says so");
+const _: () =
+    assert!(MOST_WEBHOOKS == 20 && WEBHOOK_ATTEMPTS == 8, "the documentation of the fields below says so");
 
 /// A webhook to be made.
 #[derive(Deserialize, ToSchema)]
@@ -79,7 +81,9 @@ pub struct WebhookDisabledView {
     #[schema(value_type = schema::WebhookDisabledCode)]
     pub code: &'static str,
     /// In words, and what to do about it.
-    #[schema(example = "nothing could be delivered for three days; mend the receiver, then enable the webhook")]
+    #[schema(
+        example = "nothing could be delivered for three days; mend the receiver, then enable the webhook"
+    )]
     pub message: &'static str,
 }
 

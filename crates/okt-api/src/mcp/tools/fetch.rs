@@ -335,8 +335,15 @@ mod tests {
             let id = Id::read(&text).unwrap();
             assert_eq!(id.write(id.part, id.slice), text);
         }
-        for text in [uuid, "fact:", "page:1", "fact:x", &format!("fact:{uuid}#0"), &format!("fact:{uuid}#x"), &format!("fact:{uuid}#1.0")]
-        {
+        for text in [
+            uuid,
+            "fact:",
+            "page:1",
+            "fact:x",
+            &format!("fact:{uuid}#0"),
+            &format!("fact:{uuid}#x"),
+            &format!("fact:{uuid}#1.0"),
+        ] {
             assert_eq!(Id::read(text), None, "{text}");
         }
     }

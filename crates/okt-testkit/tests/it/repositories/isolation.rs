@@ -44,9 +44,9 @@ pub(crate) struct Theirs {
     pub passage: Uuid,
     pub image: ImageId,
     /// An investigation with the source, and its number.
-    pub investigation: (InvestigationId, i64),
+    pub investigation: &'static (InvestigationId, i64),
     pub report: &'static isolation_reports::Report,
-    pub webhook: isolation_webhooks::Planted,
+    pub webhook: &'static isolation_webhooks::Planted,
     /// Two of their contexts.
     pub context: i64,
     pub target: i64,
@@ -262,10 +262,12 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     isolation_summaries::plant_for(&mut tx, one, concepts, (fact, fact_no), job).await;
     isolation_judgements::plant_for(&mut tx, one, fact_no).await;
     let investigation = isolation_investigations::plant(&mut tx, one, source).await;
+    let investigation = &*Box::leak(Box::new(investigation));
     let report = isolation_reports::plant(&mut tx, one, fact_no, source_no).await;
     // Small, so that all of them can be handed on by value.
     let report = &*Box::leak(Box::new(report));
     let webhook = isolation_webhooks::plant(&mut tx, one).await;
+    let webhook = &*Box::leak(Box::new(webhook));
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();

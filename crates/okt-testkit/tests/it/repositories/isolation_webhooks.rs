@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use okt_model::{
-    DeliveryAttempt, DeliveryId, DeliveryState, RepositoryId, UserId, WebhookEvent, WebhookId,
-};
+use okt_model::{DeliveryAttempt, DeliveryId, DeliveryState, RepositoryId, UserId, WebhookEvent, WebhookId};
 use okt_store::webhooks::{self, Failed, NewWebhook, WebhookUpdate};
 use okt_store::{Connection, webhook_deliveries};
 use serde_json::json;
@@ -34,9 +32,7 @@ pub(crate) async fn plant(conn: &mut Connection, repository: RepositoryId) -> Pl
     webhooks::insert(conn, repository, &new(webhook, UserId::mint()), 1_000).await.unwrap().unwrap();
     let data = json!({"webhook_id": webhook});
     let event = "webhook.test";
-    assert!(
-        webhook_deliveries::insert(conn, repository, webhook, delivery, event, "", &data).await.unwrap()
-    );
+    assert!(webhook_deliveries::insert(conn, repository, webhook, delivery, event, "", &data).await.unwrap());
     // Nobody is to send it.
     for statement in [
         "DELETE FROM okt_repository.outbox WHERE repository_id = $1 AND kind = 'deliver_webhook'",

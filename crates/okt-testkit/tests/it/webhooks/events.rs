@@ -18,7 +18,11 @@ async fn a_source_is_told_once_and_without_a_word_of_it() {
     assert_eq!(message.header("content-type"), "application/json");
     assert!(message.header("user-agent").starts_with("okt/"));
     let body = message.json();
-    assert_eq!((&body["type"], &body["data"]["source_id"]), (&json!("source.processed"), &json!(id)), "{body:#}");
+    assert_eq!(
+        (&body["type"], &body["data"]["source_id"]),
+        (&json!("source.processed"), &json!(id)),
+        "{body:#}"
+    );
     assert_eq!(body["data"]["repository_id"], json!(app.repository));
     assert_eq!(body["data"]["url"], json!(format!("/r/bees/sources/{id}")));
     let text = String::from_utf8(message.body.clone()).unwrap();
@@ -27,7 +31,10 @@ async fn a_source_is_told_once_and_without_a_word_of_it() {
     assert_eq!(told["id"].as_str().unwrap(), message.header("webhook-id"));
     assert_eq!(told["data"], json!({"source_id": id}));
     let attempts = super::attempts(&told);
-    assert_eq!((attempts.len(), &attempts[0]["status"], &attempts[0]["error"]), (1, &json!(204), &Value::Null));
+    assert_eq!(
+        (attempts.len(), &attempts[0]["status"], &attempts[0]["error"]),
+        (1, &json!(204), &Value::Null)
+    );
 
     // One that fails, by the same way; why is a code.
     let failed = app.add_page("/that-may-not-be-fetched").await;
@@ -35,7 +42,11 @@ async fn a_source_is_told_once_and_without_a_word_of_it() {
     let message = receiver.await_messages("/bad", 1).await.remove(0);
     assert!(message.is_signed_with(&other));
     let body = message.json();
-    assert_eq!((&body["type"], &body["data"]["source_id"]), (&json!("source.failed"), &json!(failed)), "{body:#}");
+    assert_eq!(
+        (&body["type"], &body["data"]["source_id"]),
+        (&json!("source.failed"), &json!(failed)),
+        "{body:#}"
+    );
     assert!(body["data"]["code"].is_string() && body["data"]["message"].is_null(), "{body:#}");
     app.quiet().await;
     assert_eq!((receiver.messages("/good").len(), receiver.messages("/bad").len()), (1, 1));
@@ -67,7 +78,8 @@ async fn whoever_waits_for_a_source_does_not_wait_for_receivers() {
 #[tokio::test]
 async fn what_changes_a_report_and_what_is_exported_is_told() {
     let receiver = Receiver::start().await;
-    let mut app = app_with(&receiver, &[("SVC__PROVIDERS__EMBEDDING__MODEL", okt_model::EMBEDDING_MODEL)]).await;
+    let mut app =
+        app_with(&receiver, &[("SVC__PROVIDERS__EMBEDDING__MODEL", okt_model::EMBEDDING_MODEL)]).await;
     app.work().await;
     let events = ["report.health_changed", "graph.exported"];
     let (_, secret) = webhook(&app, &receiver.url("/"), &events).await;
@@ -80,14 +92,22 @@ async fn what_changes_a_report_and_what_is_exported_is_told() {
     assert!(message.is_signed_with(&secret));
     let body = message.json();
     let data = &body["data"];
-    assert_eq!((&body["type"], &data["report_id"]), (&json!("report.health_changed"), &json!(report)), "{body:#}");
+    assert_eq!(
+        (&body["type"], &data["report_id"]),
+        (&json!("report.health_changed"), &json!(report)),
+        "{body:#}"
+    );
     assert_eq!((&data["changed"], &data["counts"]["supported"]), (&json!(1), &json!(1)), "{body:#}");
     assert_eq!(data["url"], json!(format!("/r/bees/reports/{report}")));
 
     let job = app.post("/export-graph", &json!({"name": "Bees", "destination": "file"})).await.json();
     let message = receiver.await_messages("/", 2).await.remove(1);
     let body = message.json();
-    assert_eq!((&body["type"], &body["data"]["job_id"]), (&json!("graph.exported"), &job["job_id"]), "{body:#}");
+    assert_eq!(
+        (&body["type"], &body["data"]["job_id"]),
+        (&json!("graph.exported"), &job["job_id"]),
+        "{body:#}"
+    );
     assert!(body["data"]["bytes"].as_u64().unwrap() > 0, "{body:#}");
 }
 
@@ -100,6 +120,10 @@ async fn addresses_are_those_of_the_service_where_it_knows_its_own() {
     let sent = app.post(&format!("/webhooks/{id}/test"), &json!({})).await;
     assert_eq!(sent.status, 202, "{sent:?}");
     let body = receiver.await_messages("/", 1).await.remove(0).json();
-    assert_eq!((&body["type"], &body["data"]["webhook_id"]), (&json!("webhook.test"), &json!(id)), "{body:#}");
+    assert_eq!(
+        (&body["type"], &body["data"]["webhook_id"]),
+        (&json!("webhook.test"), &json!(id)),
+        "{body:#}"
+    );
     assert_eq!(body["data"]["url"], "https://okt.example/r/bees");
 }

@@ -6,7 +6,7 @@ use okt_testkit::receiver::{Answering, Receiver};
 use okt_testkit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::{app, attempts, delivery, deliveries, hurry, seen, source, webhook};
+use super::{app, attempts, deliveries, delivery, hurry, seen, source, webhook};
 
 const EVENTS: [&str; 1] = ["source.processed"];
 
@@ -56,7 +56,8 @@ async fn eight_attempts_are_the_end_and_days_of_failure_disable() {
 
     app.sql("UPDATE okt_repository.webhooks SET failing_since = now() - interval '71 hours'").await;
     let again = async |count: usize| {
-        app.post(&format!("/sources/{}/process", failed["data"]["source_id"].as_str().unwrap()), &json!({})).await;
+        app.post(&format!("/sources/{}/process", failed["data"]["source_id"].as_str().unwrap()), &json!({}))
+            .await;
         eventually(Duration::from_mins(3), "it is given up", async || {
             hurry(&app).await;
             let all = deliveries(&app, &id).await;
@@ -81,7 +82,10 @@ async fn eight_attempts_are_the_end_and_days_of_failure_disable() {
     // A person has mended it.
     receiver.answer("/", Answering::Status(204, String::new()));
     let enabled = app.put(&format!("/webhooks/{id}"), &json!({"enabled": true})).await.json();
-    assert_eq!((&enabled["enabled"], &enabled["disabled"], &enabled["failing_since"]), (&json!(true), &Value::Null, &Value::Null));
+    assert_eq!(
+        (&enabled["enabled"], &enabled["disabled"], &enabled["failing_since"]),
+        (&json!(true), &Value::Null, &Value::Null)
+    );
     let audit = app.read("/audit?action=webhook.disabled").await;
     let rows = audit["data"].as_array().unwrap();
     assert_eq!((rows.len(), &rows[0]["object"]), (1, &json!(format!("{id} failing"))), "{audit:#}");
@@ -99,7 +103,11 @@ async fn a_receiver_that_is_gone_is_told_nothing_more() {
     let failed = delivery(&app, &id, "it has failed", |one| one["state"] == "failed").await;
     assert_eq!(attempts(&failed).len(), 1, "{failed:#}");
     let disabled = seen(&app, &id).await;
-    assert_eq!((&disabled["enabled"], &disabled["disabled"]["code"]), (&json!(false), &json!("gone")), "{disabled:#}");
+    assert_eq!(
+        (&disabled["enabled"], &disabled["disabled"]["code"]),
+        (&json!(false), &json!("gone")),
+        "{disabled:#}"
+    );
 
     // A test goes there all the same, and changes nothing.
     receiver.answer("/", Answering::Status(200, String::new()));
@@ -107,7 +115,8 @@ async fn a_receiver_that_is_gone_is_told_nothing_more() {
     assert_eq!(sent.status, 202, "{sent:?}");
     eventually(Duration::from_mins(1), "the test is delivered", async || {
         let all = deliveries(&app, &id).await;
-        let test = all.iter().find(|one| one["id"] == sent.json()["delivery_id"]).cloned().unwrap_or_default();
+        let test =
+            all.iter().find(|one| one["id"] == sent.json()["delivery_id"]).cloned().unwrap_or_default();
         if test["state"] == "delivered" && test["event"] == "webhook.test" { Ok(()) } else { Err(json!(all)) }
     })
     .await;
@@ -130,7 +139,10 @@ async fn what_waits_when_a_webhook_is_disabled_is_not_sent() {
     let told = receiver.messages("/").len();
     let failed = delivery(&app, &id, "it has failed", |one| one["state"] == "failed").await;
     let last = attempts(&failed).last().unwrap();
-    assert_eq!((&last["error"], receiver.messages("/").len()), (&json!("not sent: the webhook is disabled"), told));
+    assert_eq!(
+        (&last["error"], receiver.messages("/").len()),
+        (&json!("not sent: the webhook is disabled"), told)
+    );
 }
 
 #[tokio::test]
@@ -175,7 +187,11 @@ async fn one_that_is_slow_private_redirecting_or_endless_holds_nobody_up() {
     let endless = first(2).await;
     assert_eq!((&endless["status"], &endless["error"]), (&json!(200), &Value::Null), "{endless:#}");
     let wrong = first(3).await;
-    assert_eq!((&wrong["status"], wrong["response"].as_str().unwrap().len()), (&json!(503), 300), "{wrong:#}");
+    assert_eq!(
+        (&wrong["status"], wrong["response"].as_str().unwrap().len()),
+        (&json!(503), 300),
+        "{wrong:#}"
+    );
     assert_eq!(first(4).await["error"], Value::Null);
     for n in [5, 6, 7] {
         let refused = first(n).await;

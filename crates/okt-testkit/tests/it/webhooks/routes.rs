@@ -46,7 +46,11 @@ async fn an_address_that_nothing_is_sent_to_is_refused() {
         (json!({"url": receiver.url("/"), "events": EVENTS, "secret": "mine"}), "secret"),
     ] {
         let answer = app.post("/webhooks", &body).await;
-        assert_eq!((answer.status.as_u16(), &answer.json()["errors"][0]["field"]), (422, &json!(field)), "{answer:?}");
+        assert_eq!(
+            (answer.status.as_u16(), &answer.json()["errors"][0]["field"]),
+            (422, &json!(field)),
+            "{answer:?}"
+        );
     }
 }
 
@@ -80,13 +84,16 @@ async fn webhooks_are_listed_changed_and_deleted() {
     let mut path = "/webhooks?limit=7".to_owned();
     loop {
         let page = app.read(&path).await;
-        listed.extend(page["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()));
+        listed.extend(
+            page["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()),
+        );
         let Some(cursor) = page["next_cursor"].as_str() else { break };
         path = format!("/webhooks?limit=7&cursor={cursor}");
     }
     assert_eq!(listed, ids);
 
-    let change = json!({"description": " Ours ", "events": ["graph.exported", "source.failed", "graph.exported"]});
+    let change =
+        json!({"description": " Ours ", "events": ["graph.exported", "source.failed", "graph.exported"]});
     let changed = app.put(&format!("/webhooks/{}", ids[0]), &change).await.json();
     assert_eq!(
         (&changed["description"], &changed["events"], &changed["enabled"]),
@@ -127,7 +134,10 @@ async fn a_webhook_that_is_deleted_takes_along_what_waits() {
     app.quiet().await;
     assert!(receiver.messages("/").len() <= told + 1, "one may have been on its way");
     assert_eq!(app.count("SELECT count(*) FROM okt_repository.webhook_deliveries").await, 0);
-    assert_eq!(app.count("SELECT count(*) FROM okt_repository.outbox WHERE kind = 'deliver_webhook'").await, 0);
+    assert_eq!(
+        app.count("SELECT count(*) FROM okt_repository.outbox WHERE kind = 'deliver_webhook'").await,
+        0
+    );
 }
 
 #[tokio::test]
@@ -147,7 +157,9 @@ async fn deliveries_are_paged_and_kept_for_a_while() {
     let mut path = base.clone();
     loop {
         let page = app.read(&path).await;
-        listed.extend(page["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()));
+        listed.extend(
+            page["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()),
+        );
         let Some(cursor) = page["next_cursor"].as_str() else { break };
         path = format!("{base}&cursor={cursor}");
     }
@@ -171,7 +183,9 @@ async fn deliveries_are_paged_and_kept_for_a_while() {
         app.sql(&format!("UPDATE okt_repository.webhook_deliveries SET {change} WHERE id = '{}'", sent[n])).await;
     }
     // As it comes back by itself once a day.
-    okt_queue::jobs::push(app.service.api.app.databases(), &okt_jobs::CleanupAudit {}, Duration::ZERO).await.unwrap();
+    okt_queue::jobs::push(app.service.api.app.databases(), &okt_jobs::CleanupAudit {}, Duration::ZERO)
+        .await
+        .unwrap();
     let left = eventually(Duration::from_mins(2), "the old ones are gone", async || {
         let all = deliveries(&app, &id).await;
         if all.len() == 3 { Ok(all) } else { Err(json!(all)) }
@@ -180,7 +194,11 @@ async fn deliveries_are_paged_and_kept_for_a_while() {
     let states: Vec<(&Value, &Value)> = left.iter().map(|one| (&one["id"], &one["state"])).collect();
     assert_eq!(
         states,
-        [(&json!(sent[1]), &json!("failed")), (&json!(sent[3]), &json!("failed")), (&json!(sent[4]), &json!("delivered"))]
+        [
+            (&json!(sent[1]), &json!("failed")),
+            (&json!(sent[3]), &json!("failed")),
+            (&json!(sent[4]), &json!("delivered"))
+        ]
     );
     let lost = super::attempts(&left[1]).last().unwrap();
     assert_eq!(lost["error"], "not sent: its job was cancelled or given up", "{lost:#}");

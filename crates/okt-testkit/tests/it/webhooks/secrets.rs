@@ -28,7 +28,10 @@ async fn for_a_day_both_secrets_sign() {
     assert_eq!(rotated.status, 200, "{rotated:?}");
     let second = rotated.json()["secret"].as_str().unwrap().to_owned();
     assert!(second.starts_with("whsec_") && second != first);
-    assert_eq!(seen(&app, &id).await["previous_secret_expires_at"], rotated.json()["previous_secret_expires_at"]);
+    assert_eq!(
+        seen(&app, &id).await["previous_secret_expires_at"],
+        rotated.json()["previous_secret_expires_at"]
+    );
     test(&app, &id).await;
     let both = receiver.await_messages("/", 1).await.remove(0);
     assert!(both.is_signed_with(&first) && both.is_signed_with(&second), "{both:?}");
@@ -40,11 +43,15 @@ async fn for_a_day_both_secrets_sign() {
     assert!(!one.is_signed_with(&first) && one.is_signed_with(&second), "{one:?}");
     assert_eq!(seen(&app, &id).await["previous_secret_expires_at"], Value::Null);
     // It is forgotten, too.
-    okt_queue::jobs::push(app.service.api.app.databases(), &okt_jobs::CleanupAudit {}, Duration::ZERO).await.unwrap();
+    okt_queue::jobs::push(app.service.api.app.databases(), &okt_jobs::CleanupAudit {}, Duration::ZERO)
+        .await
+        .unwrap();
     let kept = "SELECT count(*) FROM okt_repository.webhooks WHERE previous_secret IS NOT NULL";
-    eventually(Duration::from_mins(1), "the secret before is forgotten", async || match app.count(kept).await {
-        0 => Ok(()),
-        kept => Err(kept),
+    eventually(Duration::from_mins(1), "the secret before is forgotten", async || {
+        match app.count(kept).await {
+            0 => Ok(()),
+            kept => Err(kept),
+        }
     })
     .await;
 
