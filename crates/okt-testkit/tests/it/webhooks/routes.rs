@@ -210,7 +210,7 @@ async fn the_same_request_makes_one_webhook_and_one_secret() {
     let app = app(&receiver).await;
     let ask = async |path: &str, body: &Value| {
         let request = app.service.request(http::Method::POST, &app.path(path)).bearer_auth(&app.owner.token);
-        okt_testkit::client::Answer::of(request.header("idempotency-key", "one").json(body)).await
+        okt_testkit::client::Answer::of(request.header("idempotency-key", path).json(body)).await
     };
     let body = json!({"url": receiver.url("/"), "events": EVENTS});
     let (first, again) = (ask("/webhooks", &body).await.json(), ask("/webhooks", &body).await.json());
