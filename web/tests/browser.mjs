@@ -22,12 +22,18 @@ export const ZOOMED = { ...DESKTOP, viewport: { width: 320, height: 256 } };
 
 export const browser = await chromium.launch({ executablePath: process.env.OKT_CHROMIUM, args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"] });
 export const problems = [];
+const tabs = new Set();
 export const began = Date.now();
 export const since = () => `${((Date.now() - began) / 1000).toFixed(1)} s`;
 export const done = (what) => console.log(`${what} (${since()})`);
 
+/** Longer than anything takes on a machine that does other things besides: what does not come at all fails. */
+export const PATIENCE = 90_000;
+
 export async function newContext(options) {
   const context = await browser.newContext(options);
+  context.setDefaultTimeout(PATIENCE);
+  context.setDefaultNavigationTimeout(PATIENCE);
   await context.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
   });
@@ -38,6 +44,8 @@ export async function newContext(options) {
 export async function newTab(context, now = "") {
   const tab = await context.newPage();
   tab.now = now;
+  tabs.add(tab);
+  tab.on("close", () => tabs.delete(tab));
   const note = (what) => problems.push(`${tab.now}: ${what}`);
   tab.on("pageerror", (error) => note(`script: ${error.message}`));
   tab.on("console", (message) => {
@@ -58,7 +66,7 @@ export async function newTab(context, now = "") {
 /** `rules`: only these; otherwise all. */
 export async function look(tab, name, rules) {
   // A page that is read anew has its heading a moment later; where it has none, the check below says so.
-  await tab.locator("h1").first().waitFor({ state: "attached", timeout: 5_000 }).catch(() => {});
+  await tab.locator("h1").first().waitFor({ state: "attached", timeout: 10_000 }).catch(() => {});
   if (pictures) await tab.screenshot({ path: `${pictures}/${name}.png` });
   if (!(await tab.evaluate(() => "axe" in globalThis))) await tab.evaluate(axe.source);
   const { found, over } = await tab.evaluate(async (only) => {
@@ -72,10 +80,14 @@ export async function look(tab, name, rules) {
   if (over > 0) problems.push(`${tab.now}: ${over} px wider than the screen`);
 }
 
-/** What was asked for is there, and nothing is still loading. */
+/** The page of the address is drawn, not still the one before it, and nothing is loading. */
 export async function settled(tab) {
+  await tab.waitForFunction(() => {
+    const router = globalThis.__TSR_ROUTER__;
+    return router?.state.status === "idle" && router.state.resolvedLocation?.href === router.latestLocation.href;
+  });
   await tab.locator("h1").first().waitFor({ state: "attached" });
-  await tab.waitForFunction(() => !document.querySelector(".skeleton, [data-pending]"), undefined, { timeout: 10_000 }).catch(() => problems.push(`${tab.now}: it does not come to an end`));
+  await tab.waitForFunction(() => !document.querySelector(".skeleton, [data-pending]"), undefined, { timeout: 30_000 }).catch(() => problems.push(`${tab.now}: it does not come to an end`));
 }
 
 /** Within the page, as a click on a link goes, or from outside. */
@@ -83,7 +95,6 @@ export async function visit(tab, path, name, fresh = false) {
   tab.now = name;
   if (fresh || !tab.url().startsWith(base)) await tab.goto(base + path);
   else await tab.evaluate((to) => history.pushState({}, "", to), path);
-  await tab.waitForFunction((to) => location.pathname + location.search === to || document.querySelector("h1") !== null, path);
   await settled(tab);
   assert.ok(!/^[12]$/.test(await tab.title()), `${name}: a script of a text ran`);
   assert.equal(await tab.locator("main img:not([src*=icon])").count(), 0, `${name}: a picture of a text was made`);
@@ -113,13 +124,27 @@ export async function ask(token, method, path, body) {
 
 /** What `read` gives as soon as it gives something. */
 export async function until(what, read) {
-  for (let n = 0; n < 240; n += 1) {
+  for (const end = Date.now() + PATIENCE; Date.now() < end; ) {
     const found = await read();
     if (found) return found;
     await new Promise((resolve) => setTimeout(resolve, 125));
   }
   throw new Error(`${what} did not come`);
 }
+
+// Whoever reads only the log sees where it stopped, and what was on the screen.
+process.once("uncaughtException", async (error) => {
+  // What fails because of the first failure says nothing.
+  process.on("uncaughtException", () => {});
+  console.log(`FAILED (${since()}): ${error.stack ?? error}`);
+  for (const one of new Set(problems)) console.log(one);
+  for (const tab of tabs) {
+    const text = await tab.locator("body").innerText({ timeout: 2_000 }).catch(() => "(no text)");
+    console.log(`--- ${tab.now}: ${tab.url()}\n${text.replaceAll(/\n+/g, " | ").slice(0, 1_500)}`);
+    if (pictures) await tab.screenshot({ path: `${pictures}/failed-${tab.now.replaceAll(/\W+/g, "-")}.png`, timeout: 5_000 }).catch(() => {});
+  }
+  process.exit(1);
+});
 
 /** Ends the browser; fails if anything was noted. */
 export async function finish() {

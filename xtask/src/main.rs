@@ -32,7 +32,7 @@ enum Chore {
     Ci,
     /// Record what the database says about every checked query; needs the services' environment.
     Sqlx {
-        /// Record nothing; fail when the records are not true.
+        /// Record nothing; fail when the records are not true, or clippy finds something.
         #[arg(long)]
         check: bool,
     },

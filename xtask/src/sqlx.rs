@@ -24,15 +24,21 @@ pub fn record(check: bool) -> anyhow::Result<()> {
     // The macros write a record for every query they check while this names a folder. A crate is only checked again
     // when it changed, so its root is touched.
     touch(root)?;
+    // Whoever checks the records wants the lints as well, and what clippy does is what a check does.
+    let arguments: &[&str] = if check {
+        &["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]
+    } else {
+        &["check", "--workspace", "--locked"]
+    };
     let status = cargo()
-        .args(["check", "--workspace", "--locked"])
+        .args(arguments)
         .env("SQLX_OFFLINE", "false")
         .env("SQLX_OFFLINE_DIR", &fresh)
         .env("DATABASE_URL", &database)
         .status();
     let (_, name) = database.rsplit_once('/').context("a database has a name")?;
     psql(&server, &["-c", &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")])?;
-    ensure!(status?.success(), "a query does not fit the schema");
+    ensure!(status?.success(), "a query does not fit the schema, or clippy found something; see above");
     touch(root)?;
     let (found, recorded) = (records(&fresh)?, records(&kept)?);
     if check {

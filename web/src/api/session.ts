@@ -12,6 +12,8 @@ type Message = { kind: "ask" } | { kind: "token"; token: string; until: number }
 const LOCK = "okt-refresh";
 /** How long other tabs have to answer. */
 const ASK_FOR = 80;
+/** How often a page that begins tries to. */
+const PATIENCE = 4;
 /** How long before its end a token is exchanged. */
 const EARLY = 60_000;
 
@@ -92,27 +94,33 @@ async function renewed(refused?: string): Promise<boolean> {
     // While this tab waited another one may have refreshed.
     await askOthers();
     if (fresh(refused)) return true;
-    let response: Response;
-    try {
-      response = await fetch(`${BASE}api/v1/auth/refresh`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: "{}",
-      });
-    } catch {
-      // Without a connection nobody is signed out.
-      if (state === "starting") become(token ? "in" : "out");
-      return false;
+    for (let tries = 1; ; tries += 1) {
+      const answer = await exchange();
+      if (answer === "refused") forget();
+      if (answer === "refused" || answer === "done") return answer === "done";
+      // While the service does not answer nobody is signed out; a page that begins waits for it a little.
+      if (state !== "starting" || tries === PATIENCE) break;
+      await new Promise((resolve) => setTimeout(resolve, 500 * tries));
     }
-    if (response.ok) {
-      const body = (await response.json()) as { token: string; expires_in: number };
-      accept(body.token, body.expires_in);
-      return true;
-    }
-    if (response.status < 500 && response.status !== 429) forget();
-    else if (state === "starting") become("out");
+    if (state === "starting") become(token ? "in" : "out");
     return false;
   });
+}
+
+async function exchange(): Promise<"done" | "refused" | "away"> {
+  try {
+    const response = await fetch(`${BASE}api/v1/auth/refresh`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    });
+    if (!response.ok) return response.status < 500 && response.status !== 429 ? "refused" : "away";
+    const body = (await response.json()) as { token: string; expires_in: number };
+    accept(body.token, body.expires_in);
+    return "done";
+  } catch {
+    return "away";
+  }
 }
 
 /** A token that the service has just given. */

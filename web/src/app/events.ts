@@ -12,16 +12,22 @@ import { session } from "../api/session";
 export type Job = Schemas["Job"];
 /** `polled`: the service has no room for a stream, and is asked now and then. `away`: it does not answer. */
 export type Line = "live" | "polled" | "away";
-type News = { repo: string } & ({ job: Job } | { health: string } | { line: Line });
+type News = { repo: string } & ({ job: Job; at: string } | { health: string } | { line: Line });
+/** A tab that has just been opened asks for what was told before, and is answered alone. */
+type Said = News & { to?: string } | { repo: string; opened: string };
 
 const SILENT = 40_000;
 const POLL = 15_000;
+/** The longest pause between two tries. */
+const PATIENCE = 10_000;
 const FINAL = new Set(["completed", "cancelled", "discarded"]);
 /** Finished jobs are shown for a while. */
 const KEPT = 200;
 
 let jobs: ReadonlyMap<string, Job> = new Map();
 let line: Line = "live";
+/** The id of the last event: whichever tab reads the stream next goes on there. */
+let last = "";
 const listeners = new Set<() => void>();
 function tell() {
   for (const listener of listeners) listener();
@@ -113,18 +119,32 @@ export function useEvents(repo: string) {
     if (!repo) return;
     const stop = new AbortController();
     const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel("okt-events") : null;
+    const me = Math.random().toString(36);
+    let leads = false;
     const hear = (news: News) => {
-      if (news.repo !== repo) return;
-      if ("job" in news) take(client, repo, news.job);
-      else if ("line" in news) setLine(client, news.line);
+      if ("job" in news) {
+        last = news.at || last;
+        take(client, repo, news.job);
+      } else if ("line" in news) setLine(client, news.line);
       else void client.invalidateQueries({ queryKey: ["report", repo, news.health] });
     };
-    channel?.addEventListener("message", (event: MessageEvent<News>) => hear(event.data));
+    channel?.addEventListener("message", ({ data }: MessageEvent<Said>) => {
+      if (data.repo !== repo) return;
+      if (!("opened" in data)) return (data.to ?? me) === me ? hear(data) : undefined;
+      if (!leads) return;
+      const tell = (news: News) => channel.postMessage({ ...news, to: data.opened });
+      for (const job of jobs.values()) if (!isOver(job)) tell({ repo, job, at: last });
+      tell({ repo, line });
+    });
+    channel?.postMessage({ repo, opened: me } satisfies Said);
     const spread = (news: News) => {
       hear(news);
       channel?.postMessage(news);
     };
-    const lead = () => follow(repo, spread, stop.signal);
+    const lead = () => {
+      leads = true;
+      return follow(repo, spread, stop.signal);
+    };
     if (navigator.locks) {
       navigator.locks.request(`okt-events:${repo}`, { signal: stop.signal }, lead).catch(() => {});
     } else void lead();
@@ -132,12 +152,12 @@ export function useEvents(repo: string) {
       stop.abort();
       channel?.close();
       jobs = new Map();
+      last = "";
     };
   }, [repo, client]);
 }
 
 async function follow(repo: string, spread: (news: News) => void, signal: AbortSignal) {
-  let last = "";
   let failures = 0;
   while (!signal.aborted) {
     try {
@@ -151,7 +171,7 @@ async function follow(repo: string, spread: (news: News) => void, signal: AbortS
         onEvent: (event) => {
           if (event.id) last = event.id;
           if (!event.data) return;
-          if (event.event === "job") spread({ repo, job: JSON.parse(event.data) as Job });
+          if (event.event === "job") spread({ repo, job: JSON.parse(event.data) as Job, at: last });
           if (event.event === "report.health_changed") spread({ repo, health: (JSON.parse(event.data) as { report_id: string }).report_id });
         },
       });
@@ -176,7 +196,7 @@ async function follow(repo: string, spread: (news: News) => void, signal: AbortS
       else if (failures > 1) spread({ repo, line: "away" });
       if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return;
       if (refused) await poll(repo, spread);
-      await pause(refused ? POLL : Math.min(30_000, 1_000 * 2 ** (failures - 1)) * (0.8 + Math.random() * 0.4), signal);
+      await pause(refused ? POLL : Math.min(PATIENCE, 1_000 * 2 ** (failures - 1)) * (0.8 + Math.random() * 0.4), signal);
     }
   }
 }
@@ -184,7 +204,7 @@ async function follow(repo: string, spread: (news: News) => void, signal: AbortS
 async function poll(repo: string, spread: (news: News) => void) {
   try {
     const page = await ok(api.GET(`${R}/jobs`, { params: { path: { repoID: repo }, query: { limit: 50 } } }));
-    for (const job of page.data.toReversed()) spread({ repo, job });
+    for (const job of page.data.toReversed()) spread({ repo, job, at: "" });
   } catch {
     // The next time.
   }

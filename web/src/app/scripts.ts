@@ -25,6 +25,10 @@ export async function script<T>(load: () => Promise<T>): Promise<T> {
   });
 }
 
+// What loads scripts takes a style for loaded that is in the page, although it failed; without this a page that was opened
+// while the service was away would never be styled.
+document.addEventListener("error", ({ target }) => target instanceof HTMLLinkElement && target.remove(), true);
+
 const answers = () => fetch(`${BASE}healthz`).then((answer) => answer.ok, () => false);
 
 function reloadOnce() {

@@ -213,9 +213,9 @@ function Activity() {
   return (
     <section aria-label={t("What is running")}>
       <Link to="/r/$slug/jobs" params={{ slug }} className="activity">
-        <span className={open.length > 0 ? "pulse on" : "pulse"} aria-hidden />
+        <span className={open.length > 0 && line !== "away" ? "pulse on" : "pulse"} aria-hidden />
         <span>
-          {open.length === 0 ? t("Nothing is running") : [running > 0 && tn(running, "{n} job runs", "{n} jobs run"), open.length > running && tn(open.length - running, "{n} job waits", "{n} jobs wait")].filter(Boolean).join(", ")}
+          {line === "away" ? "" : open.length === 0 ? t("Nothing is running") : [running > 0 && tn(running, "{n} job runs", "{n} jobs run"), open.length > running && tn(open.length - running, "{n} job waits", "{n} jobs wait")].filter(Boolean).join(", ")}
           {line === "polled" && <span className="activity-note">{t("No live news: asking every 15 s")}</span>}
           {line === "away" && <span className="activity-note">{t("The service does not answer, trying again")}</span>}
         </span>

@@ -38,13 +38,21 @@ function named(): string | null {
   return place;
 }
 
-/** Goes there as soon as it is drawn. */
+/** Goes there as soon as it is drawn, and stays there while what is above it is drawn, until the reader does something. */
 async function go(place: string) {
-  for (let tries = 0; tries < 50; tries += 1) {
+  const taken = new AbortController();
+  for (const act of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(act, () => taken.abort(), { signal: taken.signal, passive: true });
+  let at: number | undefined;
+  for (let tries = 0, still = 0; tries < 600 && still < 30 && !taken.signal.aborted; tries += 1) {
     const heading = where.querySelector(`h3[id$="/${place}"]`);
-    if (heading) return heading.scrollIntoView();
+    if (heading && heading.getBoundingClientRect().top !== at) {
+      heading.scrollIntoView();
+      at = heading.getBoundingClientRect().top;
+      still = 0;
+    } else if (heading) still += 1;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
+  taken.abort();
 }
 
 // What checks the shape of the document would try whether it may make functions of strings: it may not.

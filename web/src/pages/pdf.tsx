@@ -3,7 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { GlobalWorkerOptions, getDocument, PDFDataRangeTransport, type PDFDocumentLoadingTask, type PDFDocumentProxy, type RenderTask, TextLayer } from "pdfjs-dist";
 import workerAddress from "pdfjs-dist/build/pdf.worker.min.mjs?url";
-import { type MouseEvent, type Ref, type RefObject, useCallback, useEffect, useImperativeHandle, useMemo, useRef, useState } from "react";
+import { type MouseEvent, type Ref, type RefObject, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { api, ok, R, raw, type Schemas } from "../api/client";
 import { BASE } from "../api/session";
 import { reason } from "../app/queries";
@@ -27,6 +27,8 @@ export type Finding = { asked: string; place: Place | null };
 type Size = { width: number; height: number };
 
 let worker: Worker | null = null;
+/** A worker that ends with one document takes no other one meanwhile. */
+let closing: Promise<unknown> = Promise.resolve();
 function startWorker() {
   if (worker) return;
   worker = new Worker(scriptUrl(new URL(workerAddress, import.meta.url).href) as string, { type: "module" });
@@ -60,6 +62,8 @@ async function openPdf(path: string, signal: AbortSignal): Promise<PDFDocumentLo
   const total = Number(response.headers.get("content-range")?.split("/")[1] ?? bytes.length);
   const folder = `${BASE}${PDFJS_FOLDER}`;
   const common = { cMapUrl: `${folder}/cmaps/`, cMapPacked: true, standardFontDataUrl: `${folder}/standard_fonts/`, wasmUrl: `${folder}/wasm/`, useWasm: false, isEvalSupported: false, enableXfa: false };
+  await closing;
+  signal.throwIfAborted();
   if (bytes.length >= total) return getDocument({ ...common, data: bytes });
   return getDocument({ ...common, range: new Ranges(path, total, bytes), rangeChunkSize: PIECE, disableAutoFetch: true, disableStream: true });
 }
@@ -79,6 +83,7 @@ export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage
     openPdf(`api/v1/repositories/${repoID}/sources/${source.id}/body`, stop.signal)
       .then(async (started) => {
         task = started;
+        if (stop.signal.aborted) closing = started.destroy().catch(() => {});
         const document = await started.promise;
         if (stop.signal.aborted) return;
         if (source.pages.length !== document.numPages) {
@@ -92,7 +97,7 @@ export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage
       });
     return () => {
       stop.abort();
-      void task?.destroy();
+      if (task) closing = task.destroy().catch(() => {});
     };
   }, [repoID, source.id, source.pages.length]);
 
@@ -157,7 +162,7 @@ export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage
     }),
     [scroll],
   );
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (scale > 0) scroll();
   }, [scale, sizes.length, scroll]);
 
@@ -237,7 +242,8 @@ function Page({ recognised, asked, nth, number, size, scale, pdf, root, repoID, 
   });
   const drawn = useRef(onMarks);
   drawn.current = onMarks;
-  useEffect(() => {
+  // Before anybody sees the marks.
+  useLayoutEffect(() => {
     if (data) drawn.current();
   }, [data, evidence]);
   const sentences = useMemo(() => data?.sentences.filter((one) => one.fact_ids.length > 0 || evidence.has(one.index)) ?? [], [data, evidence]);
