@@ -14,7 +14,8 @@ use okt_testkit::wait::eventually;
 use serde_json::{Value, json};
 
 const ALLOWED: &str = "SVC__PROVIDERS__RESOLUTION__FETCH__ALLOW_PRIVATE";
-const SUN: &str = "Honey bees use the position of the sun to find their way back to the hive.";
+// On its own in every word, so that it is a fact without a model.
+const SUN: &str = "Honey bees find the way back to their hive by the position of the sun.";
 /// A secret that nobody may meet outside.
 const NAME: &str = "bees-of-the-secret-valley.txt";
 
