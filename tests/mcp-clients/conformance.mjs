@@ -84,12 +84,13 @@ test("inspector", async (suite) => {
 
 // What a person does in a browser: sign in, and allow.
 async function consent(question) {
-  let cookies = "";
+  // A cookie that is set again takes the place of the one before.
+  const cookies = new Map();
   const open = async (address, form) => {
-    const headers = { cookie: cookies, origin: okt.origin, "content-type": "application/x-www-form-urlencoded" };
+    const headers = { cookie: [...cookies].map((one) => one.join("=")).join("; "), origin: okt.origin, "content-type": "application/x-www-form-urlencoded" };
     const body = form && new URLSearchParams(form).toString();
     const answer = await fetch(address, { method: form ? "POST" : "GET", headers, body, redirect: "manual" });
-    cookies = [cookies, ...answer.headers.getSetCookie().map((one) => one.split(";")[0])].filter(Boolean).join("; ");
+    for (const [, name, value] of answer.headers.getSetCookie().map((one) => one.match(/^([^=]*)=([^;]*)/))) cookies.set(name, value);
     const next = answer.headers.get("location");
     // The last step leads back to the client.
     return next ? open(new URL(next, address)) : answer.text();
