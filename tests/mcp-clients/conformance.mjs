@@ -2,7 +2,7 @@
 //
 // None of them can be given a key everywhere, so a proxy on loopback adds it and passes everything else on.
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createServer, request } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -80,6 +80,56 @@ test("inspector", async (suite) => {
       });
     }
   }
+});
+
+// What a person does in a browser: sign in, and allow.
+async function consent(question) {
+  // A cookie that is set again takes the place of the one before.
+  const cookies = new Map();
+  const open = async (address, form) => {
+    const headers = { cookie: [...cookies].map((one) => one.join("=")).join("; "), origin: okt.origin, "content-type": "application/x-www-form-urlencoded" };
+    const body = form && new URLSearchParams(form).toString();
+    const answer = await fetch(address, { method: form ? "POST" : "GET", headers, body, redirect: "manual" });
+    for (const [, name, value] of answer.headers.getSetCookie().map((one) => one.match(/^([^=]*)=([^;]*)/))) cookies.set(name, value);
+    const next = answer.headers.get("location");
+    // The last step leads back to the client.
+    return next ? open(new URL(next, address)) : answer.text();
+  };
+  const hidden = (page, name) => page.match(new RegExp(`name="${name}" value="([^"]*)"`))?.[1] ?? assert.fail(page);
+  const form = (page) => ({ flow: hidden(page, "flow"), token: hidden(page, "token") });
+  const signIn = await open(question);
+  const person = { email: process.env.OKT_EMAIL, password: process.env.OKT_PASSWORD };
+  const decide = await open(new URL("/api/v1/oauth/authorize/login", okt), { ...form(signIn), ...person });
+  await open(new URL("/api/v1/oauth/authorize", okt), { ...form(decide), repositories: "all", decision: "allow" });
+}
+
+test("conformance of the authorization server", { timeout: 120_000 }, async () => {
+  const port = process.env.OKT_CALLBACK_PORT;
+  const registration = { client_name: "conformance", redirect_uris: [`http://127.0.0.1:${port}/callback`], token_endpoint_auth_method: "none" };
+  const registered = await fetch(new URL("/api/v1/oauth/register", okt), {
+    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(registration),
+  });
+  const { client_id } = await registered.json();
+  const args = ["authorization", "--url", okt.origin, "--client-id", client_id, "--resource", new URL("/mcp", okt).href, "-p", port];
+  const suite = spawn(process.execPath, [join(bin, "conformance"), ...args]);
+  let text = "";
+  let asked = false;
+  const listen = (piece) => {
+    text += piece;
+    const question = text.match(/^https?:\S+response_type=\S+$/m)?.[0];
+    if (question && !asked && text.includes("Waiting")) {
+      asked = true;
+      consent(question).catch((error) => {
+        text += `\n${error.stack}`;
+        suite.kill();
+      });
+    }
+  };
+  suite.stdout.setEncoding("utf8").on("data", listen);
+  suite.stderr.setEncoding("utf8").on("data", listen);
+  const code = await new Promise((closed) => suite.on("close", closed));
+  assert.equal(code, 0, text);
+  assert.ok(asked, text);
 });
 
 async function uses(client) {

@@ -1,7 +1,8 @@
-"""Makes an account, a repository with a text, and a key for agents, which it prints."""
+"""Makes an account, a repository with the sample and a text, and a key for agents, which it prints."""
 
 import json
 import os
+import subprocess
 import time
 import urllib.request
 
@@ -13,6 +14,7 @@ TEXT = (
 PERMISSIONS = [
     "repository:read", "fact:read", "concept:read", "source:read", "source:write", "job:read", "report:read",
     "report:write", "report:update", "investigation:read", "investigation:write", "investigation:update",
+    "webhook:read", "webhook:write", "webhook:update", "webhook:execute",
 ]
 
 
@@ -23,7 +25,7 @@ def ask(path, body=None, token=None, kind="application/json"):
         return json.load(answer)
 
 
-me = ask("/auth/register", {"email": "ada@example.org", "password": "a password for the clients", "name": "Ada"})["token"]
+me = ask("/auth/register", {"email": os.environ["OKT_EMAIL"], "password": os.environ["OKT_PASSWORD"], "name": "Ada"})["token"]
 repositories = ask("/repositories", token=me)["data"]
 repository = repositories[0]["id"] if repositories else ask("/repositories", {"name": "Bees"}, me)["id"]
 form = (
@@ -38,4 +40,9 @@ for _ in range(240):
         break
     time.sleep(0.25)
 assert status == "processed", status
+# As people take in the sample: by the program.
+importing = {"name": "import", "permissions": ["repository:read", "graph:write", "job:read"]}
+environment = os.environ | {"OKT_API_KEY": ask("/users/me/api-keys", importing, me)["token"]}
+command = [os.environ["OKT_PROGRAM"], "bundle", "import", "--sample", "--repository", repository]
+subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, timeout=120)
 print(ask("/users/me/api-keys", {"name": "agent", "permissions": PERMISSIONS}, me)["token"])

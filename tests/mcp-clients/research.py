@@ -27,31 +27,33 @@ async def call(client, tool, **arguments):
 async def research(client):
     print(f"revision {client.protocol_version}")
     # What is known, and what it rests on.
-    found = await call(client, "search", query="how do bees find their hive")
+    found = await call(client, "search", query="how far does the Marholm ferry go on one charge")
     facts = [row for row in found["results"] if row["id"].startswith("fact:")]
     assert facts and all(row["url"] for row in found["results"]), found
     fetched = await call(client, "fetch", id=facts[0]["id"])
     assert "“" in fetched["text"] and fetched["url"] == facts[0]["url"], fetched
-    found = await call(client, "search_facts", query="bees find their hive by the sun", limit=5)
+    found = await call(client, "search_facts", query="range of the Marholm ferry on one charge", limit=5)
     fact = await call(client, "get_fact", fact_id=found["facts"][0]["id"])
     assert fact["sources"][0]["quotes"][0]["quote"], fact
     # What speaks against a claim.
-    claim = "Varroa mites killed 70 percent of all honey bee colonies in Norway in 2006."
+    claim = "The two electric boats of the Marholm ferry cost 5.9 million euros."
     evidence = await call(client, "find_evidence", claim=claim)
     assert evidence["state"] == "contradicted" and evidence["contradicts"], evidence
-    await call(client, "find_contradictions")
+    pairs = await call(client, "find_contradictions")
+    assert pairs["contradictions"], pairs
     # Something new is read, and then it is known.
-    before = await call(client, "find_evidence", claim="Hives in the town of Uland are painted blue.")
+    news = "Two diesel boats of Uland were sold to a museum in the autumn of 2025."
+    before = await call(client, "find_evidence", claim=news)
+    assert before["state"] == "unsupported", before
     added = await call(client, "add_source", url=PAGE, wait_s=50)
     assert added["progress"]["state"] == "done", added
     source = await call(client, "get_source", source_id=added["source_id"], include=["facts"])
-    assert source["facts"], source
+    assert news in [fact["text"] for fact in source["facts"]], source
     # A text is checked against all of it.
-    sentence = source["facts"][0]["text"]
-    checked = await call(client, "check_text", text=f"{sentence} {claim}")
+    checked = await call(client, "check_text", text=f"{news} {claim}")
     states = [row["state"] for row in checked["sentences"]]
-    assert "contradicted" in states, (before, checked)
-    report = await call(client, "create_report", title="What bees do", markdown=f"# Bees\n\n{sentence} {claim}\n")
+    assert states == ["supported", "contradicted"], checked
+    report = await call(client, "create_report", title="Two ferries", markdown=f"# Two ferries\n\n{news} {claim}\n")
     done = await call(client, "get_progress", report_id=report["id"], wait_s=50)
     assert done["state"] == "done", done
     stands = await call(client, "get_report", report_id=report["id"], only="contradicted")

@@ -53,6 +53,7 @@ mod summaries;
 mod table;
 mod users;
 mod web;
+mod webhooks;
 
 pub use api::Api;
 pub use docs::errors_page;

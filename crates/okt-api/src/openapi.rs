@@ -48,6 +48,7 @@ pub(crate) struct Documents {
         (name = "Curation", description = "What people decide about concepts and facts. Every step is recorded, can be undone, and \
             is respected by later jobs."),
         (name = "Jobs", description = "What runs in the background, what waits and why, as a list and as events."),
+        (name = "Webhooks", description = "Other services that are told what has happened."),
         (name = "Settings", description = "What a repository does with its sources, and what it may spend."),
         (name = "Contexts", description = "What the concepts of a repository are filed under."),
         (name = "Promptsets", description = "The instructions that models get."),

@@ -7,7 +7,8 @@ use okt_auth::permissions::{
     JobCancel, JobRead, MemberManage, MemberRead, PromptsetRead, PromptsetWrite, ReportDelete, ReportRead,
     ReportUpdate, ReportWrite, RepositoryDelete, RepositoryManage, RepositoryRead, RepositoryUpdate,
     RepositoryWrite, RoleManage, RoleRead, SourceDelete, SourceProviderExecute, SourceProviderRead,
-    SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead,
+    SourceRead, SourceUpdate, SourceWrite, UserManage, UserRead, WebhookDelete, WebhookExecute, WebhookRead,
+    WebhookUpdate, WebhookWrite,
 };
 use okt_config::Metrics;
 use okt_http::Guard::{self, Authenticated, Mcp, Probe, Public, Session};
@@ -18,7 +19,7 @@ use crate::{
     evidence, exports, facts, graph, health, investigations, invitations, jobs, mcp, members, metrics, oauth,
     once, openapi, presets, promptsets, registry, reports, repositories, search, sessions, settings, setup,
     source_estimates, source_files, source_import, source_marks, source_pages, source_providers,
-    source_texts, sources, streams, summaries, users, web,
+    source_texts, sources, streams, summaries, users, web, webhooks,
 };
 
 /// The guard for a handler that asks for `System<P>` or `Repository<P>`.
@@ -112,6 +113,13 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<RepositoryManage>(), once(&api.app, route!(contexts::migrate)))
         .at(needs::<RepositoryManage>(), route!(registry::contribute_all))
         .at(needs::<RepositoryManage>(), route!(registry::pull_all))
+        .at(needs::<WebhookRead>(), route!(webhooks::list))
+        .at(needs::<WebhookWrite>(), once(&api.app, route!(webhooks::create)))
+        .at(needs::<WebhookUpdate>(), route!(webhooks::update))
+        .at(needs::<WebhookDelete>(), route!(webhooks::delete))
+        .at(needs::<WebhookUpdate>(), once(&api.app, route!(webhooks::rotate)))
+        .at(needs::<WebhookExecute>(), once(&api.app, route!(webhooks::test)))
+        .at(needs::<WebhookRead>(), route!(webhooks::deliveries))
         .at(needs::<SourceRead>(), route!(sources::list))
         .at(needs::<SourceWrite>(), once(&api.app, route!(sources::create)))
         .at_upload(needs::<SourceWrite>(), route!(source_files::upload))

@@ -38,7 +38,6 @@ mod reports;
 mod repositories;
 mod request;
 mod roles;
-mod seal;
 mod search;
 mod sessions;
 mod settings;
@@ -50,12 +49,15 @@ mod sources;
 mod summaries;
 mod upkeep;
 mod usage;
+mod webhooks;
 
 use std::num::NonZero;
 use std::sync::Arc;
 
 use okt_ai::Ai;
 use okt_auth::Auth;
+use okt_auth::seal::Seal;
+use okt_auth::webhooks::WebhookSecrets;
 use okt_config::{Config, Secret};
 use okt_providers::GuardedClient;
 use okt_providers::search::Search;
@@ -65,7 +67,6 @@ use okt_vectors::Vectors;
 use tokio::sync::Semaphore;
 
 use crate::health::Watch;
-use crate::seal::Seal;
 use crate::search::{QuestionVectors, Rerankings};
 
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
@@ -115,6 +116,7 @@ pub use source_providers::{FoundSource, FoundSources, ProviderInfo, SourceQuesti
 pub use source_texts::{SeenSource, Sentence};
 pub use sources::{Accepted, SourceContents, SourceRequest, Upload};
 pub use summaries::{Changed, DefinitionDiff, SeenDefinition, SeenSlice, SeenSynthesis, SynthesisEstimate};
+pub use webhooks::{MOST_WEBHOOKS, WebhookChange, WebhookRequest};
 
 /// How many documents of clients are read at once.
 const DOCUMENTS: usize = 8;
@@ -142,6 +144,7 @@ struct Inner {
     documents: Semaphore,
     /// For answers that are kept to be given again.
     answers: Seal,
+    webhook_secrets: WebhookSecrets,
     /// Who wants to hear of jobs in this process.
     changes: Changes,
     /// For the first account, from another machine.
@@ -160,6 +163,7 @@ impl App {
         secret: &[u8],
     ) -> Self {
         let answers = Seal::derive(secret, "okt idempotent answers v1");
+        let webhook_secrets = WebhookSecrets::new(&config, secret);
         let auth = Auth::new(&config, databases.clone(), secret);
         let setup_code = registration::setup_code(&config.bootstrap.setup_code, secret);
         let web = match GuardedClient::new(&config.providers.resolution.fetch.allow_private) {
@@ -186,6 +190,7 @@ impl App {
             web,
             documents,
             answers,
+            webhook_secrets,
             changes,
             setup_code,
             watch,
@@ -240,6 +245,10 @@ impl App {
 
     fn answers(&self) -> &Seal {
         &self.0.answers
+    }
+
+    fn webhook_secrets(&self) -> &WebhookSecrets {
+        &self.0.webhook_secrets
     }
 
     fn changes(&self) -> &Changes {

@@ -1,6 +1,7 @@
 //! Making an account, and who may.
 
 use okt_auth::opaque;
+use okt_auth::seal::derived;
 use okt_config::{Registration, Secret};
 use okt_model::{Domain, Email, Error, Result, Role, User, UserId, checked_name};
 use okt_store::{Connection, Tx, repositories, roles, users};
@@ -10,7 +11,6 @@ use crate::accounts::NAME_LIMIT;
 use crate::audit::{Actor, record, record_in};
 use crate::invitations::join;
 use crate::roles::described;
-use crate::seal::derived;
 use crate::{App, Origin, SignedIn};
 
 /// What somebody says who wants an account.

@@ -257,6 +257,13 @@ impl Caller {
         self.narrow.as_ref().is_none_or(|narrow| narrow.permissions.contains(permission))
     }
 
+    /// Whether the owner of the credential may do this, whatever the credential is for: in this domain, or anywhere.
+    pub fn owner_may(&self, domain: Option<Domain>, permission: Permission) -> bool {
+        let grants = &self.rights.grants;
+        let may = |domain| grants.permissions(domain).contains(permission);
+        domain.map_or_else(|| self.rights.assignments.iter().any(|(domain, _)| may(*domain)), may)
+    }
+
     /// Whether they may do everything; a key or a client never may.
     pub fn is_sysadmin(&self) -> bool {
         self.narrow.is_none() && self.roles(Domain::System).contains(&Role::Sysadmin)

@@ -16,6 +16,8 @@ mod password;
 pub mod permissions;
 pub mod refresh;
 mod scope;
+pub mod seal;
+pub mod webhooks;
 
 pub use caller::{Auth, Caller, Credential, LOCATED_FOR, Visible};
 pub use grants::{Grants, Narrow, Refused};

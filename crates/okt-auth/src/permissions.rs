@@ -67,4 +67,9 @@ permissions! {
     SourceWrite = Source Write,
     UserManage = User Manage,
     UserRead = User Read,
+    WebhookDelete = Webhook Delete,
+    WebhookExecute = Webhook Execute,
+    WebhookRead = Webhook Read,
+    WebhookUpdate = Webhook Update,
+    WebhookWrite = Webhook Write,
 }

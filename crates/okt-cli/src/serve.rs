@@ -148,7 +148,7 @@ async fn run(
     let metrics = telemetry.metrics.clone();
     tasks.spawn(async move { upkeep(&metrics).await });
     let worker = match parser {
-        Some(parser) => start_worker(&config, &databases, blobs, parser, &mut tasks).await?,
+        Some(parser) => start_worker(&config, &databases, blobs, parser, secret, &mut tasks).await?,
         None => None,
     };
 
@@ -194,12 +194,13 @@ async fn start_worker(
     databases: &[Databases],
     blobs: Blobs,
     parser: Parser,
+    secret: &[u8],
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<Option<Worker>> {
     let of = |purpose| databases.iter().find(|databases| databases.purpose() == purpose).cloned();
     let (Some(worker), Some(keeper)) = (of(Purpose::Worker), of(Purpose::Queue)) else { return Ok(None) };
     let vectors = Vectors::open(config, &worker).await?;
-    let tools = Tools::new(config, &worker, blobs, vectors, parser)?;
+    let tools = Tools::new(config, &worker, blobs, vectors, parser, secret)?;
     let opened_late = worker.opened_late();
     spaces::start(&worker, &tools).await?;
     tasks.spawn(spaces::follow(opened_late, worker.clone(), tools.clone()));

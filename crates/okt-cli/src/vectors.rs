@@ -129,7 +129,9 @@ pub(crate) fn with_tools(
         let vectors = okt_vectors::Vectors::open(&loaded.config, &databases).await?;
         let blobs = Blobs::open(&loaded.config.providers.storage)?;
         let parser = crate::serve::parser(&loaded.config)?;
-        let tools = Tools::new(&loaded.config, &databases, blobs, vectors, parser)?;
+        // Nothing that is done with them here needs it, so none is made for it in development.
+        let secret = loaded.config.auth.jwt_secret.expose().as_bytes();
+        let tools = Tools::new(&loaded.config, &databases, blobs, vectors, parser, secret)?;
         let done = work(&databases, &tools).await;
         databases.close().await;
         done

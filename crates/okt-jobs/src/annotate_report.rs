@@ -12,13 +12,13 @@ use okt_ai::{BUDGET_RETRY, Billing, Embedder, SubjectBudget, waiting_for_budget}
 use okt_check::{Judge, Judging, Neighbour, Pair, Searching, Sentence};
 use okt_model::{
     AnnotateReport, Cost, EmbeddingSpace, Error, Operation, Progress, Report, ReportStatus, SentenceState,
-    Subject, SubjectKind, Waiting,
+    Subject, SubjectKind, Waiting, WebhookEvent,
 };
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::outbox::When;
 use okt_store::report_annotations::{self, Judged, NewAnnotation, PERSON};
 use okt_store::report_sentences::{self, Checked, Claim};
-use okt_store::{model_answers, report_changes, report_facts, report_words, reports};
+use okt_store::{model_answers, report_changes, report_facts, report_words, reports, webhooks};
 use okt_vectors::Vectors;
 
 use self::changes::changes;
@@ -349,6 +349,11 @@ impl Annotating<'_> {
         reports::mark(&mut tx, repository, report.no, status, told).await?;
         let changed = reports::tell(&mut tx, repository, report.no).await?;
         let counts = report_annotations::count(&mut tx, repository, &report).await?;
+        if changed > 0 {
+            let data = serde_json::json!({ "report_id": report.id, "changed": changed, "counts": counts });
+            let (event, page) = (WebhookEvent::ReportHealthChanged, format!("reports/{}", report.id));
+            webhooks::announce(&mut tx, repository, event, &page, &data).await?;
+        }
         let output = serde_json::json!({
             "checked": done, "changed": changed, "counts": counts, "judged_by": self.judge.name(),
             "failure": failure.map(|(code, _)| code),

@@ -12,11 +12,11 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use okt_interchange::bundle::{Metadata, OwnedRow, SCHEMA_VERSION, Section, Spool, Writer, write::Spooled};
-use okt_model::{EmbeddingSpace, Error, ExportGraph, Progress, Result};
+use okt_model::{EmbeddingSpace, Error, ExportGraph, Progress, Result, WebhookEvent};
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::blobs::{BundleOf, scratch_error};
 use okt_store::bundles::{ImageFile, Snapshot};
-use okt_store::repositories;
+use okt_store::{repositories, webhooks};
 use okt_vectors::{Tenant, Vectors};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -50,7 +50,10 @@ pub(crate) async fn run(payload: ExportGraph, ctx: JobContext, tools: Tools) -> 
         },
         "embeddings": metadata.embedding_model,
     });
-    ctx.begin().await?.commit(Some(output)).await
+    let mut tx = ctx.begin().await?;
+    let data = serde_json::json!({ "job_id": ctx.id(), "sha256": blob.hash.to_string(), "bytes": blob.size });
+    webhooks::announce(&mut tx, ctx.repository(), WebhookEvent::GraphExported, "exchange", &data).await?;
+    tx.commit(Some(output)).await
 }
 
 /// All that is read in the snapshot.

@@ -15,6 +15,7 @@ mod cleanup_facts;
 mod cleanup_files;
 mod cleanup_repository;
 mod deduplicate_facts;
+mod deliver_webhook;
 mod embed_concepts;
 mod embed_facts;
 mod embed_passages;
@@ -73,6 +74,7 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .repository(with(tools, check_reports::run))
         .repository(with(tools, cleanup_facts::run))
         .repository(with(tools, deduplicate_facts::run))
+        .repository(with(tools, deliver_webhook::run))
         .repository(with(tools, embed_concepts::run))
         .repository(with(tools, embed_facts::run))
         .repository(with(tools, embed_passages::run))

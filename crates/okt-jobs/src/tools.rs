@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use okt_ai::{Ai, Billing, Unanswered};
+use okt_auth::webhooks::WebhookSecrets;
 use okt_config::Config;
 use okt_model::{Cost, Error, Result, SourceId};
 use okt_parse::Limits;
 use okt_providers::GuardedClient;
 use okt_providers::resolution::Resolver;
 use okt_providers::search::Search;
+use okt_providers::webhooks::Receivers;
 use okt_queue::{JobContext, JobError};
 use okt_store::blobs::Blobs;
 use okt_store::{Databases, ai_calls};
@@ -31,21 +33,26 @@ struct Inner {
     /// `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Resolver)>,
     search: Option<Search>,
+    receivers: Option<Receivers>,
+    webhook_secrets: WebhookSecrets,
     list_turns: ListTurns,
 }
 
 impl Tools {
+    /// `secret` is the service's signing secret.
     pub fn new(
         config: &Config,
         databases: &Databases,
         blobs: Blobs,
         vectors: Option<Vectors>,
         parser: Parser,
+        secret: &[u8],
     ) -> Result<Self> {
         // The reason for having none was logged when the service started.
         let client = GuardedClient::new(&config.providers.resolution.fetch.allow_private).ok();
         let ai = Ai::new(config, databases, client.as_ref());
         let search = client.as_ref().map(|client| Search::new(config, client));
+        let receivers = client.as_ref().map(|client| Receivers::new(config, client));
         let web = match client {
             Some(client) => Some((client.clone(), Resolver::new(config, client)?)),
             None => None,
@@ -58,6 +65,8 @@ impl Tools {
             vectors,
             web,
             search,
+            receivers,
+            webhook_secrets: WebhookSecrets::new(config, secret),
             list_turns: ListTurns::default(),
         })))
     }
@@ -92,6 +101,14 @@ impl Tools {
 
     pub(crate) fn search(&self) -> Option<&Search> {
         self.0.search.as_ref()
+    }
+
+    pub(crate) fn receivers(&self) -> Option<&Receivers> {
+        self.0.receivers.as_ref()
+    }
+
+    pub(crate) fn webhook_secrets(&self) -> &WebhookSecrets {
+        &self.0.webhook_secrets
     }
 
     /// What is read out of a file at most.

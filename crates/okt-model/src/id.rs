@@ -63,6 +63,8 @@ ids! {
     ConceptId,
     /// A step of curation.
     CurationId,
+    /// An event that is told to a webhook.
+    DeliveryId,
     /// A fact.
     FactId,
     /// What a person gave to an OAuth client, and the family of tokens that came of it.
@@ -89,4 +91,6 @@ ids! {
     TokenId,
     /// A person's account.
     UserId,
+    /// A webhook.
+    WebhookId,
 }

@@ -31,6 +31,7 @@ mod source;
 mod subject;
 mod text;
 mod usage;
+mod webhook;
 
 pub use account::{ApiKey, Email, Session, User};
 pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
@@ -63,9 +64,9 @@ pub use fact::{
 };
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
-    ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, CurationId, FactId, GrantId,
-    ImageId, InvestigationId, InvitationId, JobId, ReportId, RepositoryId, SessionId, SourceId, SummaryId,
-    TokenId, UserId,
+    ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, CurationId, DeliveryId, FactId,
+    GrantId, ImageId, InvestigationId, InvitationId, JobId, ReportId, RepositoryId, SessionId, SourceId,
+    SummaryId, TokenId, UserId, WebhookId,
 };
 pub use investigation::{
     Investigation, InvestigationConcept, InvestigationProgress, MOST_INVESTIGATION_SOURCES,
@@ -97,3 +98,7 @@ pub use source::{
 pub use subject::{Subject, SubjectKind};
 pub use text::{checked_name, is_hidden, plain};
 pub use usage::{CallOutcome, ModelCall, Operation, Usage, UsageFilter, UsageGroup};
+pub use webhook::{
+    DeliverWebhook, Delivery, DeliveryAttempt, DeliveryState, WEBHOOK_ATTEMPTS, WEBHOOK_TEST, Webhook,
+    WebhookDisabled, WebhookEvent,
+};

@@ -99,7 +99,7 @@ impl Scope {
 
     pub fn permissions(&self) -> PermissionSet {
         let each = self.0.iter().map(|word| match word {
-            Word::Read => every_read(),
+            Word::Read => reads(),
             Word::Mcp => PermissionSet::EMPTY,
             Word::Permission(permission) => PermissionSet::EMPTY.with(*permission),
         });
@@ -130,7 +130,7 @@ impl Word {
     fn in_plain_words(self) -> String {
         match self {
             Self::Read => {
-                "See everything that you can see: sources, facts, concepts, reports and settings".to_owned()
+                "See everything that you can see, but webhooks: sources, facts, concepts, reports and settings".to_owned()
             }
             Self::Mcp => "Use this service as a tool (MCP), within what else is allowed here".to_owned(),
             Self::Permission(Permission { object, action }) => format!("{} {}", verb(action), things(object)),
@@ -156,8 +156,10 @@ fn word(text: &str) -> Result<Word, UnknownScope> {
     }
 }
 
-fn every_read() -> PermissionSet {
-    Object::ALL.iter().map(|object| Permission::new(*object, Action::Read)).collect()
+/// Not webhooks: their addresses are often secrets, so a client has to name them, and its person is asked.
+fn reads() -> PermissionSet {
+    let objects = Object::ALL.iter().filter(|object| **object != Object::Webhook);
+    objects.map(|object| Permission::new(*object, Action::Read)).collect()
 }
 
 const fn verb(action: Action) -> &'static str {
@@ -236,10 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn read_reads_everything_and_changes_nothing() {
+    fn read_reads_everything_but_webhooks_and_changes_nothing() {
         let held = Scope::usual().permissions();
         for permission in PermissionSet::ALL.iter() {
-            assert_eq!(held.contains(permission), permission.action == Action::Read, "{permission}");
+            let is_read = permission.action == Action::Read && permission.object != Object::Webhook;
+            assert_eq!(held.contains(permission), is_read, "{permission}");
         }
         assert_eq!(Scope::parse("mcp").unwrap().permissions(), PermissionSet::EMPTY);
     }

@@ -246,6 +246,11 @@ impl GuardedClient {
         self.check(url, false, Timeouts::default().connect).await.map(|_| ())
     }
 
+    /// As [`Self::may_fetch`], for what is to be posted there; to plain http only if that is allowed.
+    pub async fn may_post(&self, url: &Url, https_only: bool) -> Result<(), FetchError> {
+        self.check(url, https_only, Timeouts::default().connect).await.map(|_| ())
+    }
+
     /// The addresses that this hop may connect to: those of one look-up, and only if every one of them is allowed.
     async fn check(
         &self,

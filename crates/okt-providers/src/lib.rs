@@ -13,6 +13,7 @@ pub mod resolution;
 mod retry_after;
 pub mod search;
 mod text;
+pub mod webhooks;
 
 pub use guarded::{
     FetchError, GuardedClient, Pieces, Profile, Request, Response, Rule, Service, Timeouts, Wait,

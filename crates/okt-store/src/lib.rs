@@ -72,6 +72,8 @@ pub mod sources;
 pub mod summary_states;
 pub mod user_usage;
 pub mod users;
+pub mod webhook_deliveries;
+pub mod webhooks;
 mod words;
 pub mod write_fence;
 

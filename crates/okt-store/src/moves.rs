@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 48] = [
+pub const TABLES: [Table; 50] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
@@ -65,6 +65,8 @@ pub const TABLES: [Table; 48] = [
     knowledge("report_words", "word, report_no, sentence_no"),
     knowledge("report_changes", "no"),
     knowledge("report_facts", "no"),
+    knowledge("webhooks", "id"),
+    knowledge("webhook_deliveries", "id"),
     // Where the server has pgvector.
     Table { schema: "okt_vectors", name: "points", key: "space, id" },
 ];

@@ -7,6 +7,7 @@ use okt_model::{
 use sqlx::PgConnection;
 
 use crate::model_answers::signed;
+use crate::sources;
 use okt_pg::Result;
 
 /// The job has looked for facts: what came of it, why it failed if it did, and all that was paid if anything was. False when
@@ -23,7 +24,7 @@ pub async fn settle(
 ) -> Result<bool> {
     let next = if failure.is_some() { SourceStatus::Failed } else { SourceStatus::Processed };
     let extraction = serde_json::to_string(extraction).map_err(Error::internal)?;
-    let failure = failure.map(serde_json::to_string).transpose().map_err(Error::internal)?;
+    let why = failure.map(serde_json::to_string).transpose().map_err(Error::internal)?;
     let done = sqlx::query!(
         "UPDATE okt_repository.sources
             SET status = $4, failure = $5::text::jsonb, extraction = $6::text::jsonb, waiting_for = NULL,
@@ -35,14 +36,20 @@ pub async fn settle(
         id.uuid(),
         job.uuid(),
         next.as_str(),
-        failure,
+        why,
         extraction,
         &SourceStatus::before(next),
         cost.map(|cost| signed(cost.tokens_in)),
         cost.map(|cost| signed(cost.tokens_out)),
         cost.map(|cost| cost.usd.micros()),
     );
-    Ok(done.execute(conn).await?.rows_affected() == 1)
+    let is_settled = done.execute(&mut *conn).await?.rows_affected() == 1;
+    match failure {
+        _ if !is_settled => {}
+        Some(failure) => sources::announce_failed(conn, repository, id, failure).await?,
+        None => sources::announce_processed(conn, repository, id).await?,
+    }
+    Ok(is_settled)
 }
 
 /// What it has cost, and why the job can't go on if it can't: for a budget, whose.

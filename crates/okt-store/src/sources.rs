@@ -19,6 +19,7 @@ use crate::{facts, investigations, model_answers, report_annotations, source_mar
 use okt_pg::{Result, planned_anew};
 
 pub use progress::{Fetched, hand_over, mark, mark_failed, mark_fetched, note_attempts};
+pub(crate) use progress::{announce_failed, announce_processed};
 
 /// A source that is to be.
 #[derive(Clone, Debug)]

@@ -11,6 +11,8 @@ use okt_store::{Blobs, Databases, Purpose};
 use okt_vectors::Vectors;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::served::SECRET;
+
 /// A worker for these kinds, on pools of its own, with its settings changed.
 pub async fn worker(
     config: &Config,
@@ -73,7 +75,7 @@ pub async fn tools(config: &Config, databases: &Databases) -> Tools {
 fn tools_with(config: &Config, databases: &Databases, vectors: Option<Vectors>) -> Tools {
     let blobs = Blobs::open(&config.providers.storage).expect("files can be kept");
     let parser = Parser::new(program(), pdfium(), ocr(config));
-    Tools::new(config, databases, blobs, vectors, parser).expect("the settings are sound")
+    Tools::new(config, databases, blobs, vectors, parser, SECRET).expect("the settings are sound")
 }
 
 /// The program under test, beside the one that runs the test.

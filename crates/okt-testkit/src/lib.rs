@@ -21,6 +21,7 @@ pub mod notes;
 pub mod oauth;
 pub mod process;
 pub mod qdrant;
+pub mod receiver;
 pub mod s3;
 pub mod served;
 pub mod soak;

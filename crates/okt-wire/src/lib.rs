@@ -39,3 +39,4 @@ pub mod sources;
 pub mod summaries;
 pub mod users;
 pub mod vocabulary;
+pub mod webhooks;

@@ -118,6 +118,7 @@ readable!(
     okt_model::FactStatus,
     okt_model::JobState,
     okt_model::ContradictionState,
+    okt_model::DeliveryState,
     okt_model::MarkKind,
     okt_model::Posture,
     okt_model::Role,
@@ -126,6 +127,7 @@ readable!(
     okt_model::SourceStatus,
     okt_model::UnmappedContexts,
     okt_model::UsageGroup,
+    okt_model::WebhookEvent,
 );
 
 impl Word for SearchProvider {
@@ -298,6 +300,13 @@ pub mod schema {
         UnmappedContexts = all!(okt_model::UnmappedContexts), "catch_all";
         /// What happens when a budget is used up: jobs wait until there is money again.
         OnExceed = all!(super::OnExceed), "pause";
+        /// What a webhook can be told.
+        WebhookEvent = all!(okt_model::WebhookEvent), "source.processed";
+        /// Why a webhook is told nothing: the receiver answered 410 Gone; nothing could be delivered for three days; or a person
+        /// disabled it.
+        WebhookDisabledCode = all!(okt_model::WebhookDisabled), "failing";
+        /// `waiting` for the first attempt or the next; `failed` if there will be none.
+        DeliveryState = all!(okt_model::DeliveryState), "delivered";
         /// A provider that finds sources.
         SearchProvider = all!(super::SearchProvider), "academic";
         /// A provider that finds or fetches sources.

@@ -2378,6 +2378,105 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/repositories/{repoID}/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The webhooks of a repository. */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Have another service told what happens.
+         * @description The secret is shown this once; rotate it to get another.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/webhooks/{webhookID}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Change a webhook, disable it or enable it again. */
+        put: operations["updateWebhook"];
+        post?: never;
+        /** Delete a webhook with the record of its deliveries. */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/webhooks/{webhookID}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a webhook was told, and what came of it.
+         * @description What was delivered is kept for 7 days, what was not for 30.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/webhooks/{webhookID}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a webhook another secret.
+         * @description For 24 hours every message is signed with both, so that the receiver can change over at any time.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/webhooks/{webhookID}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test event.
+         * @description It is sent once, also if the webhook is disabled, and whatever comes of it changes nothing about the webhook.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/setup": {
         parameters: {
             query?: never;
@@ -3629,6 +3728,14 @@ export interface components {
              */
             secret: string;
         };
+        /** @description A webhook with its secret, which is shown this once. */
+        CreatedWebhook: components["schemas"]["Webhook"] & {
+            /**
+             * @description What the receiver verifies signatures with.
+             * @example whsec_…
+             */
+            secret: string;
+        };
         /** @description A step of curation that was taken, and the concept as it is now. */
         Curated: {
             concept: components["schemas"]["CurrentConcept"];
@@ -3785,6 +3892,12 @@ export interface components {
              */
             version: number;
         };
+        /**
+         * @description `waiting` for the first attempt or the next; `failed` if there will be none.
+         * @example delivered
+         * @enum {string}
+         */
+        DeliveryState: "waiting" | "delivered" | "failed";
         /** @description The state of a dependency. */
         Dependency: {
             /**
@@ -5025,6 +5138,20 @@ export interface components {
              */
             url?: string | null;
         };
+        /** @description A webhook to be made. */
+        NewWebhook: {
+            /**
+             * @description For those who see the list.
+             * @example Rebuilds the site
+             */
+            description?: string;
+            events: components["schemas"]["WebhookEvent"][];
+            /**
+             * @description Where events are posted. In production it has to begin with `https://`, unless the operator excepts the address.
+             * @example https://hooks.example.org/okt
+             */
+            url: string;
+        };
         /** @description Why a source gave no facts although nothing failed. */
         NoFacts: {
             /**
@@ -5967,6 +6094,73 @@ export interface components {
                 /** @description The budget that the source waits for: `repository` or `installation`; null otherwise. */
                 waiting_budget: string | null;
                 waiting_for: components["schemas"]["Waiting"] | null;
+            }[];
+            /** @description Where the next page starts; null on the last one. */
+            next_cursor: string | null;
+        };
+        /** @description A page of a list. */
+        Page_Webhook: {
+            /** @description The rows of this page. */
+            data: {
+                /** Format: date-time */
+                created_at: string;
+                /** Format: uuid */
+                created_by: string;
+                /** @example Rebuilds the site */
+                description: string;
+                disabled: components["schemas"]["WebhookDisabled"] | null;
+                /** @example true */
+                enabled: boolean;
+                events: components["schemas"]["WebhookEvent"][];
+                /**
+                 * Format: date-time
+                 * @description Since when every attempt has failed; null if the last one did not.
+                 */
+                failing_since: string | null;
+                /** Format: uuid */
+                id: string;
+                /**
+                 * Format: date-time
+                 * @description Until when the secret before the last rotation signs as well.
+                 */
+                previous_secret_expires_at: string | null;
+                /**
+                 * Format: date-time
+                 * @description When a person changed it last.
+                 */
+                updated_at: string;
+                /** @example https://hooks.example.org/okt */
+                url: string;
+            }[];
+            /** @description Where the next page starts; null on the last one. */
+            next_cursor: string | null;
+        };
+        /** @description A page of a list. */
+        Page_WebhookDelivery: {
+            /** @description The rows of this page. */
+            data: {
+                /** @description Oldest first, at most 8. */
+                attempts: components["schemas"]["WebhookAttempt"][];
+                /** Format: date-time */
+                created_at: string;
+                /** @description Ids and numbers of what it is about. */
+                data: Record<string, never>;
+                /**
+                 * @description One of the events of webhooks, or `webhook.test`.
+                 * @example source.processed
+                 */
+                event: string;
+                /**
+                 * Format: uuid
+                 * @description The `webhook-id` of every attempt.
+                 */
+                id: string;
+                /**
+                 * Format: date-time
+                 * @description Null if there will be none.
+                 */
+                next_attempt_at: string | null;
+                state: components["schemas"]["DeliveryState"];
             }[];
             /** @description Where the next page starts; null on the last one. */
             next_cursor: string | null;
@@ -6919,6 +7113,16 @@ export interface components {
             /** Format: uuid */
             user_id: string;
         };
+        /** @description The new secret of a webhook, which is shown this once. */
+        RotatedWebhookSecret: {
+            /**
+             * Format: date-time
+             * @description Until then the secret before signs as well.
+             */
+            previous_secret_expires_at: string;
+            /** @example whsec_… */
+            secret: string;
+        };
         /** @description Where the channels placed a row. */
         SearchExplanation: {
             lexical: components["schemas"]["SearchRank"] | null;
@@ -7834,6 +8038,134 @@ export interface components {
          * @enum {string}
          */
         Waiting: "relay" | "schedule" | "retry" | "slot" | "worker" | "rate_limit" | "budget" | "dependency";
+        /** @description Another service that is told what has happened. */
+        Webhook: {
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            created_by: string;
+            /** @example Rebuilds the site */
+            description: string;
+            disabled: components["schemas"]["WebhookDisabled"] | null;
+            /** @example true */
+            enabled: boolean;
+            events: components["schemas"]["WebhookEvent"][];
+            /**
+             * Format: date-time
+             * @description Since when every attempt has failed; null if the last one did not.
+             */
+            failing_since: string | null;
+            /** Format: uuid */
+            id: string;
+            /**
+             * Format: date-time
+             * @description Until when the secret before the last rotation signs as well.
+             */
+            previous_secret_expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description When a person changed it last.
+             */
+            updated_at: string;
+            /** @example https://hooks.example.org/okt */
+            url: string;
+        };
+        /** @description One request to a receiver. */
+        WebhookAttempt: {
+            /** Format: date-time */
+            at: string;
+            /**
+             * @description Null if the receiver took it.
+             * @example the receiver answered 500
+             */
+            error: string | null;
+            /**
+             * Format: int64
+             * @description How long it took, in milliseconds.
+             * @example 87
+             */
+            ms: number;
+            /**
+             * @description The first 300 characters of an answer that is no success.
+             * @example Internal Server Error
+             */
+            response: string | null;
+            /**
+             * Format: int32
+             * @description Null if there was no answer.
+             * @example 500
+             */
+            status: number | null;
+        };
+        /** @description An event for a webhook, and what came of telling it. */
+        WebhookDelivery: {
+            /** @description Oldest first, at most 8. */
+            attempts: components["schemas"]["WebhookAttempt"][];
+            /** Format: date-time */
+            created_at: string;
+            /** @description Ids and numbers of what it is about. */
+            data: Record<string, never>;
+            /**
+             * @description One of the events of webhooks, or `webhook.test`.
+             * @example source.processed
+             */
+            event: string;
+            /**
+             * Format: uuid
+             * @description The `webhook-id` of every attempt.
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description Null if there will be none.
+             */
+            next_attempt_at: string | null;
+            state: components["schemas"]["DeliveryState"];
+        };
+        /** @description Why a webhook is told nothing. */
+        WebhookDisabled: {
+            /** Format: date-time */
+            at: string;
+            code: components["schemas"]["WebhookDisabledCode"];
+            /**
+             * @description In words, and what to do about it.
+             * @example nothing could be delivered for three days; mend the receiver, then enable the webhook
+             */
+            message: string;
+        };
+        /**
+         * @description Why a webhook is told nothing: the receiver answered 410 Gone; nothing could be delivered for three days; or a person disabled it.
+         * @example failing
+         * @enum {string}
+         */
+        WebhookDisabledCode: "gone" | "failing" | "person";
+        /**
+         * @description What a webhook can be told.
+         * @example source.processed
+         * @enum {string}
+         */
+        WebhookEvent: "source.processed" | "source.failed" | "report.health_changed" | "graph.exported";
+        /** @description A test event that was sent on its way. */
+        WebhookTest: {
+            /**
+             * Format: uuid
+             * @description Its row among the deliveries says what came of it.
+             */
+            delivery_id: string;
+        };
+        /** @description What is left out stays as it is. */
+        WebhookUpdate: {
+            /** @example Rebuilds the site */
+            description?: string | null;
+            /**
+             * @description `true` enables a disabled webhook again; what happened meanwhile is not sent.
+             * @example true
+             */
+            enabled?: boolean | null;
+            events?: components["schemas"]["WebhookEvent"][] | null;
+            /** @example https://hooks.example.org/okt */
+            url?: string | null;
+        };
     };
     responses: never;
     parameters: never;
@@ -28771,6 +29103,960 @@ export interface operations {
                 };
             };
             /** @description Problem: unavailable, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description How many rows, 1 to 200. */
+                limit?: number;
+                /** @description `next_cursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "created_at": "2026-03-01T09:30:00Z",
+                     *           "created_by": "019ca8bb-b5c0-717d-bb19-db72ab17c98e",
+                     *           "description": "Rebuilds the site",
+                     *           "disabled": null,
+                     *           "enabled": true,
+                     *           "events": [
+                     *             "source.processed"
+                     *           ],
+                     *           "failing_since": null,
+                     *           "id": "019ca8bb-b5c0-7a94-9596-645d07ff2032",
+                     *           "previous_secret_expires_at": null,
+                     *           "updated_at": "2026-03-01T09:30:00Z",
+                     *           "url": "https://hooks.example.org/okt"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_Webhook"];
+                };
+            };
+            /** @description Problem: malformed, bad_cursor */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Up to 255 visible ASCII characters; the same key and body get the first answer again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "description": "Rebuilds the site",
+                 *       "events": [
+                 *         "source.processed"
+                 *       ],
+                 *       "url": "https://hooks.example.org/okt"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewWebhook"];
+            };
+        };
+        responses: {
+            /** @description The webhook; its secret is shown this once */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "created_by": "019ca8bb-b5c0-717d-bb19-db72ab17c98e",
+                     *       "description": "Rebuilds the site",
+                     *       "disabled": null,
+                     *       "enabled": true,
+                     *       "events": [
+                     *         "source.processed"
+                     *       ],
+                     *       "failing_since": null,
+                     *       "id": "019ca8bb-b5c0-7a94-9596-645d07ff2032",
+                     *       "previous_secret_expires_at": null,
+                     *       "secret": "whsec_…",
+                     *       "updated_at": "2026-03-01T09:30:00Z",
+                     *       "url": "https://hooks.example.org/okt"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedWebhook"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: body_too_slow */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: conflict, idempotency_in_flight, idempotency_lost */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid, idempotency_mismatch */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the webhook */
+                webhookID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "description": "Rebuilds the site",
+                 *       "enabled": true,
+                 *       "url": "https://hooks.example.org/okt"
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookUpdate"];
+            };
+        };
+        responses: {
+            /** @description As it is now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "created_by": "019ca8bb-b5c0-717d-bb19-db72ab17c98e",
+                     *       "description": "Rebuilds the site",
+                     *       "disabled": null,
+                     *       "enabled": true,
+                     *       "events": [
+                     *         "source.processed"
+                     *       ],
+                     *       "failing_since": null,
+                     *       "id": "019ca8bb-b5c0-7a94-9596-645d07ff2032",
+                     *       "previous_secret_expires_at": null,
+                     *       "updated_at": "2026-03-01T09:30:00Z",
+                     *       "url": "https://hooks.example.org/okt"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: body_too_slow */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the webhook */
+                webhookID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted; what was on its way is not sent */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Only those in this state. */
+                state?: components["schemas"]["DeliveryState"];
+                /** @description How many rows, 1 to 200. */
+                limit?: number;
+                /** @description `next_cursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the webhook */
+                webhookID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "attempts": [
+                     *             {
+                     *               "at": "2026-03-01T09:30:00Z",
+                     *               "error": "the receiver answered 500",
+                     *               "ms": 87,
+                     *               "response": "Internal Server Error",
+                     *               "status": 500
+                     *             }
+                     *           ],
+                     *           "created_at": "2026-03-01T09:30:00Z",
+                     *           "data": {},
+                     *           "event": "source.processed",
+                     *           "id": "019ca8bb-b5c0-70e8-a80d-472f11e233dc",
+                     *           "next_attempt_at": null,
+                     *           "state": "delivered"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_WebhookDelivery"];
+                };
+            };
+            /** @description Problem: malformed, bad_cursor */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Up to 255 visible ASCII characters; the same key and body get the first answer again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the webhook */
+                webhookID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The secret is shown this once */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "previous_secret_expires_at": "2026-03-01T09:30:00Z",
+                     *       "secret": "whsec_…"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RotatedWebhookSecret"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: idempotency_in_flight, idempotency_lost */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid, idempotency_mismatch */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Up to 255 visible ASCII characters; the same key and body get the first answer again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the webhook */
+                webhookID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description On its way */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "delivery_id": "019ca8bb-b5c0-7a33-8056-f8a4e1d05bde"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookTest"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: idempotency_in_flight, idempotency_lost */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid, idempotency_mismatch */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
             503: {
                 headers: {
                     [name: string]: unknown;

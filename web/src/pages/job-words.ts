@@ -24,6 +24,7 @@ export function jobKind(kind: string): string {
     extract_concepts: t("Find concepts"),
     export_graph: t("Write a bundle"),
     import_graph: t("Take in a bundle"),
+    deliver_webhook: t("Tell a webhook"),
     migrate_context: t("Merge a context"),
     cleanup_repository: t("Delete the data of a repository"),
     cleanup_facts: t("Delete facts that nothing supports"),

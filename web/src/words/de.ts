@@ -562,6 +562,7 @@ export const de: Record<string, string> = {
   "Take access from {name}": "{name} den Zugang entziehen",
   "Take back": "Zurücknehmen",
   "Take in a bundle": "Bündel aufnehmen",
+  "Tell a webhook": "Webhook benachrichtigen",
   "Take it in": "Aufnehmen",
   "Take out": "Herausnehmen",
   "Take the administrator's role away": "Verwaltung entziehen",

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use okt_auth::Credential;
 use okt_http::{Code, Detached, Problem, current_request_id};
-use okt_model::Action;
+use okt_model::{Action, Domain, Permission};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, Outcome, Server};
@@ -286,12 +286,27 @@ async fn call_tool(
     })
 }
 
-/// A client that was not given what a tool needs is told how to ask for it, before anything is done. Keys, and people who
-/// may not do it themselves, would gain nothing by asking: the tool refuses them.
+/// A client that was not given what a tool needs is told how to ask for it, before anything is done. Keys, and clients of people
+/// who may not do it themselves, would gain nothing by asking: the tool refuses them.
 async fn step_up(server: &Server, tool: &Tool, arguments: &Value) -> Result<(), Problem> {
     let needed = (tool.needs)(arguments);
-    let missing = needed.iter().find(|permission| !server.caller.was_given(**permission));
-    let (Credential::Grant(_), Some(missing)) = (server.caller.credential(), missing) else { return Ok(()) };
+    let missing: Vec<Permission> =
+        needed.iter().copied().filter(|permission| !server.caller.was_given(*permission)).collect();
+    let (Credential::Grant(_), Some(first)) = (server.caller.credential(), missing.first()) else {
+        return Ok(());
+    };
+    let place = match arguments["repository"].as_str() {
+        // One that is not there is nobody's.
+        Some(named) => {
+            let Some(located) = server.api.app.auth().locate(named).await? else { return Ok(()) };
+            Some(Domain::Repository(located.id))
+        }
+        None => None,
+    };
+    if !missing.iter().all(|permission| server.caller.owner_may(place, *permission)) {
+        return Ok(());
+    }
+    let missing = first;
     server.api.deny(&server.caller, &server.origin, &missing.to_string(), None).await?;
     let mut scope = "mcp read".to_owned();
     for permission in needed.iter().filter(|permission| permission.action != Action::Read) {

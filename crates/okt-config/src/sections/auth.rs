@@ -14,7 +14,8 @@ pub struct Auth {
     /// Signs session and OAuth tokens; at least 32 bytes. There is no default: production refuses to start
     /// without one, development makes one and keeps it beside the configuration.
     pub jwt_secret: Secret,
-    /// The previous signing secret, still accepted, so that a rotation ends no session.
+    /// The previous signing secret, still accepted, so that a rotation ends no session. Secrets of webhooks that were made under it
+    /// can be read as long as it is here: rotate them before it goes.
     pub jwt_secret_previous: Secret,
     /// Lifetime of a session's access token.
     #[schemars(extend("x-positive" = true))]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::period::Period;
 
 /// Every kind of job that has a queue.
-pub const JOB_KINDS: [&str; 29] = [
+pub const JOB_KINDS: [&str; 30] = [
     "retrieve_source",
     "source_decomposition",
     "embed_facts",
@@ -31,6 +31,7 @@ pub const JOB_KINDS: [&str; 29] = [
     "pull_all_from_registry",
     "export_graph",
     "import_graph",
+    "deliver_webhook",
     "cleanup_audit",
     "cleanup_expired",
     "cleanup_files",

@@ -3,10 +3,13 @@
 //! Each function names the job, and changes nothing if the source belongs to another job by now.
 
 use chrono::NaiveDate;
-use okt_model::{Blob, Error, FetchAttempt, JobId, RepositoryId, SourceFailure, SourceId, SourceStatus};
+use okt_model::{
+    Blob, Error, FetchAttempt, JobId, RepositoryId, SourceFailure, SourceId, SourceStatus, WebhookEvent,
+};
 use sqlx::PgConnection;
 
 use super::columns;
+use crate::webhooks;
 use okt_pg::Result;
 
 /// What was found out about a source by fetching and reading it.
@@ -45,9 +48,40 @@ pub async fn mark(
         next.as_str(),
         &SourceStatus::before(next),
     )
-    .execute(conn)
+    .execute(&mut *conn)
     .await?;
-    Ok(done.rows_affected() == 1)
+    let is_marked = done.rows_affected() == 1;
+    if is_marked && next == SourceStatus::Processed {
+        announce_processed(conn, repository, id).await?;
+    }
+    Ok(is_marked)
+}
+
+/// Tells whoever wants to hear of it that the facts of a source are there.
+pub(crate) async fn announce_processed(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: SourceId,
+) -> Result<()> {
+    let data = serde_json::json!({ "source_id": id });
+    webhooks::announce(conn, repository, WebhookEvent::SourceProcessed, &page(id), &data).await
+}
+
+/// As [`announce_processed`], of a source that has failed. Why, only by its code: words may be those of a document.
+pub(crate) async fn announce_failed(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: SourceId,
+    failure: &SourceFailure,
+) -> Result<()> {
+    let data = serde_json::json!({
+        "source_id": id, "stage": failure.stage, "code": failure.code, "retryable": failure.retryable,
+    });
+    webhooks::announce(conn, repository, WebhookEvent::SourceFailed, &page(id), &data).await
+}
+
+fn page(id: SourceId) -> String {
+    format!("sources/{id}")
 }
 
 /// Gives a source to another job, with the status that the job begins with; false if that can't follow the present one.
@@ -117,7 +151,7 @@ pub async fn mark_failed(
     failure: &SourceFailure,
     attempts: &[FetchAttempt],
 ) -> Result<bool> {
-    let failure = serde_json::to_string(failure).map_err(Error::internal)?;
+    let why = serde_json::to_string(failure).map_err(Error::internal)?;
     let attempts = serde_json::to_string(attempts).map_err(Error::internal)?;
     let done = sqlx::query!(
         "UPDATE okt_repository.sources
@@ -127,13 +161,17 @@ pub async fn mark_failed(
         repository.uuid(),
         id.uuid(),
         job.uuid(),
-        failure,
+        why,
         attempts,
         &SourceStatus::before(SourceStatus::Failed),
     )
-    .execute(conn)
+    .execute(&mut *conn)
     .await?;
-    Ok(done.rows_affected() == 1)
+    let is_marked = done.rows_affected() == 1;
+    if is_marked {
+        announce_failed(conn, repository, id, failure).await?;
+    }
+    Ok(is_marked)
 }
 
 /// Records the attempts so far, while the job continues.

@@ -29,3 +29,4 @@ mod storage;
 mod summaries;
 mod upgrade;
 mod vectors;
+mod webhooks;

@@ -19,6 +19,7 @@ pub(crate) mod isolation_reports;
 mod isolation_search;
 mod isolation_sources;
 mod isolation_summaries;
+pub(crate) mod isolation_webhooks;
 mod late_movers;
 mod members;
 mod merging;

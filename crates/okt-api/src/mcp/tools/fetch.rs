@@ -87,7 +87,7 @@ impl Kind {
     }
 }
 
-/// `kind:uuid@repository#part`; without a repository all that the caller can see are asked.
+/// `kind:uuid@repository#part.slice`; without a repository all that the caller can see are asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Id {
     kind: Kind,
@@ -95,6 +95,8 @@ struct Id {
     repository: Option<String>,
     /// From 1.
     part: u64,
+    /// Of a part that is too long to be sent at once, from 1.
+    slice: usize,
 }
 
 impl Id {
@@ -102,24 +104,27 @@ impl Id {
         let (kind, rest) = text.split_once(':')?;
         let kinds = [Kind::Fact, Kind::Concept, Kind::Source, Kind::Report];
         let kind = kinds.into_iter().find(|known| known.word() == kind)?;
-        let (rest, part) = match rest.split_once('#') {
-            Some((rest, part)) => (rest, part.parse().ok().filter(|part| *part > 0)?),
-            None => (rest, 1),
-        };
+        let (rest, part) = rest.split_once('#').unwrap_or((rest, "1"));
+        let (part, slice) = part.split_once('.').unwrap_or((part, "1"));
+        let part = part.parse().ok().filter(|part| *part > 0)?;
+        let slice = slice.parse().ok().filter(|slice| *slice > 0)?;
         let (id, repository) = match rest.split_once('@') {
             Some((id, repository)) => (id, Some(repository.to_owned())),
             None => (rest, None),
         };
-        Some(Self { kind, of: id.parse().ok()?, repository, part })
+        Some(Self { kind, of: id.parse().ok()?, repository, part, slice })
     }
 
-    fn write(&self, part: u64) -> String {
+    fn write(&self, part: u64, slice: usize) -> String {
         let mut text = format!("{}:{}", self.kind.word(), self.of);
         if let Some(repository) = &self.repository {
             let _ = write!(text, "@{repository}");
         }
-        if part > 1 {
+        if part > 1 || slice > 1 {
             let _ = write!(text, "#{part}");
+        }
+        if slice > 1 {
+            let _ = write!(text, ".{slice}");
         }
         text
     }
@@ -167,14 +172,28 @@ async fn found_in(call: &Call, id: &Id, repository: &str) -> Result<Document, Pr
     };
     document.metadata.insert("repository", repository.to_owned());
     document.metadata.insert("kind", id.kind.word().to_owned());
+    // What is too long goes on under an id of its own; only then comes the next part.
+    let (text, is_last) = slice(&document.text, id.slice).ok_or(Error::NotFound("part of the text"))?;
+    document.text = text;
+    if !is_last {
+        document.metadata.insert("next_id", id.write(id.part, id.slice + 1));
+    }
     document.metadata.entry("next_id").or_default();
     Ok(document)
 }
 
 fn document(title: &str, text: &str, url: String) -> Document {
     let title = if title.trim().is_empty() { "Untitled" } else { title.trim() };
-    let (title, text) = (cut(title, TITLE), cut(text, LONGEST));
+    let (title, text) = (cut(title, TITLE), text.to_owned());
     Document { id: String::new(), title, text, url, metadata: BTreeMap::new() }
+}
+
+/// The n-th slice of a text, and whether it is the last. The first may be empty.
+fn slice(text: &str, n: usize) -> Option<(String, bool)> {
+    let before = (n - 1).checked_mul(LONGEST)?;
+    let mut rest = text.chars().skip(before);
+    let slice: String = rest.by_ref().take(LONGEST).collect();
+    (n == 1 || !slice.is_empty()).then(|| (slice, rest.next().is_none()))
 }
 
 async fn fact(call: &Call, id: &Id, place: &Place<FactRead>) -> Result<Document, Problem> {
@@ -247,7 +266,7 @@ async fn source(call: &Call, id: &Id, place: &Place<SourceRead>) -> Result<Docum
         metadata.extend(value.map(|value| (name, value)));
     }
     if id.part < parts {
-        metadata.insert("next_id", id.write(id.part + 1));
+        metadata.insert("next_id", id.write(id.part + 1, 1));
     }
     let title = row.parsed_title.or(row.file_name).unwrap_or(row.url);
     Ok(Document { metadata, ..document(&title, &text, place.url("sources", row.id)) })
@@ -294,7 +313,7 @@ async fn report(call: &Call, id: &Id, place: &Place<ReportRead>) -> Result<Docum
         ("unsupported", seen.counts.unsupported.to_string()),
     ]);
     if next.is_some() {
-        metadata.insert("next_id", id.write(id.part + 1));
+        metadata.insert("next_id", id.write(id.part + 1, 1));
     }
     Ok(Document { metadata, ..document(&seen.report.title, &text, place.url("reports", seen.report.id)) })
 }
@@ -306,13 +325,43 @@ mod tests {
     #[test]
     fn an_id_says_kind_repository_and_part() {
         let uuid = "019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37";
-        for text in [format!("fact:{uuid}"), format!("source:{uuid}@bees#3"), format!("report:{uuid}#2")] {
+        for text in [
+            format!("fact:{uuid}"),
+            format!("source:{uuid}@bees#3"),
+            format!("report:{uuid}#2"),
+            format!("report:{uuid}#1.2"),
+            format!("report:{uuid}@bees#3.4"),
+        ] {
             let id = Id::read(&text).unwrap();
-            assert_eq!(id.write(id.part), text);
+            assert_eq!(id.write(id.part, id.slice), text);
         }
-        for text in [uuid, "fact:", "page:1", "fact:x", &format!("fact:{uuid}#0"), &format!("fact:{uuid}#x")]
-        {
+        for text in [
+            uuid,
+            "fact:",
+            "page:1",
+            "fact:x",
+            &format!("fact:{uuid}#0"),
+            &format!("fact:{uuid}#x"),
+            &format!("fact:{uuid}#1.0"),
+        ] {
             assert_eq!(Id::read(text), None, "{text}");
+        }
+    }
+    #[test]
+    fn slices_put_together_are_the_text() {
+        for length in [0, 1, LONGEST - 1, LONGEST, LONGEST + 1, 2 * LONGEST, 2 * LONGEST + 7] {
+            let text = "é".repeat(length);
+            let (mut whole, mut n) = (String::new(), 1);
+            loop {
+                let (next, is_last) = slice(&text, n).unwrap();
+                whole.push_str(&next);
+                n += 1;
+                if is_last {
+                    break;
+                }
+            }
+            assert_eq!(whole, text, "{length}");
+            assert_eq!(slice(&text, n), None, "{length}");
         }
     }
 }

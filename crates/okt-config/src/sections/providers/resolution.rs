@@ -44,7 +44,8 @@ pub struct Fetch {
     #[schemars(extend("x-positive" = true))]
     pub timeout: Period,
     /// Addresses, each with its port, that may be fetched although they are not public or the port is neither 80 nor
-    /// 443. Every other private address and every other port is rejected for all users.
+    /// 443. Every other private address and every other port is rejected for all users. Webhooks may be sent there, in production
+    /// also by plain http.
     #[schemars(schema_with = "format::socket_addresses")]
     pub allow_private: Vec<SocketAddr>,
     /// Retries.

@@ -141,6 +141,7 @@ fn body(line: &Line, about: &About) -> Option<Value> {
                 _ => panic!("PUT {path} is new: say in matrix.rs what to send there"),
             }
         }
+        (_, path) if path.contains("/webhooks") => json!({}),
         ("POST", "/api/v1/repositories/{repoID}/settings/contexts") => json!({"label": "New"}),
         ("POST", "/api/v1/repositories/{repoID}/settings/contexts/{context}/migrate") => {
             json!({"target": "Other"})
@@ -174,7 +175,9 @@ fn takes_none(method: &str, path: &str) -> bool {
                     | "/api/v1/repositories/{repoID}/reports/{reportID}/annotate"
                     | "/api/v1/repositories/{repoID}/settings/contribute-all"
                     | "/api/v1/repositories/{repoID}/settings/pull-all"
-                    | "/api/v1/repositories/{repoID}/curation/{curationID}/undo",
+                    | "/api/v1/repositories/{repoID}/curation/{curationID}/undo"
+                    | "/api/v1/repositories/{repoID}/webhooks/{webhookID}/rotate"
+                    | "/api/v1/repositories/{repoID}/webhooks/{webhookID}/test",
             )
             | (
                 "DELETE",
@@ -189,6 +192,7 @@ fn takes_none(method: &str, path: &str) -> bool {
                     | "/api/v1/repositories/{repoID}/reports/{reportID}"
                     | "/api/v1/repositories/{repoID}/sources/{sourceID}/mark"
                     | "/api/v1/repositories/{repoID}/invitations/{invitationID}"
+                    | "/api/v1/repositories/{repoID}/webhooks/{webhookID}"
                     | "/api/v1/repositories/{repoID}/settings/contexts/{context}"
                     | "/api/v1/repositories/{repoID}/facts/{factID}/concepts/{conceptID}",
             )
@@ -243,6 +247,7 @@ fn path(line: &Line, about: &About) -> String {
         "{reportID}",
         "{hash}",
         "{invitationID}",
+        "{webhookID}",
     ]
     .iter()
     .fold(path, |path, name| path.replace(name, &nothing));

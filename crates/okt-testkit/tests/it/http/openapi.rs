@@ -9,7 +9,7 @@ use serde_json::Value;
 /// What an operation may begin with: what it does.
 const VERBS: &str = "accept add annotate assign call cancel change check classify contribute create decide delete end estimate \
     export find get import invite judge issue list log mark merge migrate process pull refresh register \
-    reject remove rescue resynthesize retrieve retry revoke search set show sign split undo unmark \
+    reject remove rescue resynthesize retrieve retry revoke rotate search set show sign split test undo unmark \
     update upload watch withdraw";
 
 async fn document() -> Value {

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::repositories::two_databases::{REPOSITORIES, TwoDatabases, id_of, path};
 use crate::repositories::{
     isolation_facts, isolation_investigations, isolation_judgements, isolation_reports, isolation_search,
-    isolation_sources, isolation_summaries,
+    isolation_sources, isolation_summaries, isolation_webhooks,
 };
 
 /// Rows of a repository in every table of its home.
@@ -49,6 +49,7 @@ pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
     let number = sqlx::query_scalar(number).bind(id).bind(source.uuid()).fetch_one(&mut *tx).await.unwrap();
     isolation_reports::plant(&mut tx, id.into(), fact, number).await;
     isolation_judgements::plant_for(&mut tx, id.into(), fact).await;
+    isolation_webhooks::plant(&mut tx, id.into()).await;
     let decided = "INSERT INTO okt_repository.contradiction_states (repository_id, content_hash, other_hash, state, person)
                    VALUES ($1, decode(repeat('00', 32), 'hex'), decode(repeat('01', 32), 'hex'), 'real', $1)
                    ON CONFLICT DO NOTHING";

@@ -24,7 +24,7 @@ use crate::repositories::two_databases::TwoDatabases;
 use crate::repositories::{
     isolation_bundles, isolation_concepts, isolation_curation, isolation_exports, isolation_facts,
     isolation_investigations, isolation_judgements, isolation_passages, isolation_reports, isolation_search,
-    isolation_sources, isolation_summaries,
+    isolation_sources, isolation_summaries, isolation_webhooks,
 };
 
 /// What the other tenant has, by the names under which one could ask for it.
@@ -44,8 +44,9 @@ pub(crate) struct Theirs {
     pub passage: Uuid,
     pub image: ImageId,
     /// An investigation with the source, and its number.
-    pub investigation: (InvestigationId, i64),
+    pub investigation: &'static (InvestigationId, i64),
     pub report: &'static isolation_reports::Report,
+    pub webhook: &'static isolation_webhooks::Planted,
     /// Two of their contexts.
     pub context: i64,
     pub target: i64,
@@ -235,6 +236,7 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
         .chain(isolation_bundles::CALLS)
         .chain(isolation_judgements::CALLS)
         .chain(isolation_reports::CALLS)
+        .chain(isolation_webhooks::CALLS)
 }
 
 async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs) {
@@ -260,9 +262,12 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     isolation_summaries::plant_for(&mut tx, one, concepts, (fact, fact_no), job).await;
     isolation_judgements::plant_for(&mut tx, one, fact_no).await;
     let investigation = isolation_investigations::plant(&mut tx, one, source).await;
+    let investigation = &*Box::leak(Box::new(investigation));
     let report = isolation_reports::plant(&mut tx, one, fact_no, source_no).await;
     // Small, so that all of them can be handed on by value.
     let report = &*Box::leak(Box::new(report));
+    let webhook = isolation_webhooks::plant(&mut tx, one).await;
+    let webhook = &*Box::leak(Box::new(webhook));
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();
@@ -285,6 +290,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
             image,
             investigation,
             report,
+            webhook,
             context: held.no,
             target: target.no,
         },
@@ -376,6 +382,7 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
         .chain(isolation_investigations::WRITES)
         .chain(isolation_judgements::WRITES)
         .chain(isolation_reports::WRITES)
+        .chain(isolation_webhooks::WRITES)
         .collect::<BTreeSet<_>>();
     let calls = all().map(|(name, _)| *name);
     let silent: BTreeSet<_> = calls.filter(|name| !seen.contains(name)).collect();

@@ -18,7 +18,7 @@ use okt_store::source_marks::NewMark;
 use okt_store::write_fence::{self, Closed};
 use okt_store::{
     Connection, Databases, Purpose, concept_merges, concept_readings, concept_twins, concept_vectors,
-    curation, investigations, moves, source_marks, sources, summary_states,
+    curation, investigations, moves, source_marks, sources, summary_states, webhooks,
 };
 use okt_testkit::concepts::{file_concept, link_facts};
 use okt_testkit::db::TestDatabase;
@@ -26,10 +26,10 @@ use okt_testkit::facts::{insert_source, new_fact, replace_facts};
 use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
-use crate::repositories::{isolation_judgements, isolation_reports};
+use crate::repositories::{isolation_judgements, isolation_reports, isolation_webhooks};
 
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 52] = [
+const REFERENCES: [(&str, &str, &str, &str); 53] = [
     ("concept_aliases", "concept_no", "concepts", "no"),
     ("concept_merges", "concept_no", "concepts", "no"),
     ("concept_merges", "into_no", "concepts", "no"),
@@ -83,6 +83,7 @@ const REFERENCES: [(&str, &str, &str, &str); 52] = [
     ("summary_facts", "concept_no", "concepts", "no"),
     ("summary_facts", "fact_no", "facts", "no"),
     ("summary_states", "concept_no", "concepts", "no"),
+    ("webhook_deliveries", "webhook_id", "webhooks", "id"),
 ];
 
 /// What looks like a reference and names something of another database, or something that may be gone.
@@ -334,6 +335,9 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
         }
     }
     isolation_reports::plant(&mut tx, repository, number("f5"), 0).await;
+    let webhook = isolation_webhooks::plant(&mut tx, repository).await.webhook;
+    isolation_webhooks::plant(&mut tx, repository).await;
+    assert!(webhooks::delete(&mut tx, repository, webhook).await.unwrap());
     // Of three sources each supersedes the one before it.
     for pair in made.windows(2) {
         let person = UserId::mint();

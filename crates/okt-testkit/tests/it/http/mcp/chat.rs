@@ -76,6 +76,29 @@ async fn what_was_found_is_fetched_and_cited() {
 }
 
 #[tokio::test]
+async fn a_long_report_is_fetched_to_its_end() {
+    let (mut app, _) = furnished().await;
+    // Nothing is said of its sentences, so the text is that of the report.
+    app.rest();
+    let sentence = format!("Bees of the {} know the way to the hive.", "very ".repeat(80));
+    let body = format!("# Long\n\n{}", format!("{sentence} ").repeat(250));
+    let made = app.post("/reports", &json!({"title": "Long", "body_markdown": body})).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let key = agent(&app.service, &app.owner).await;
+    let (mut id, mut read, mut ids) =
+        (format!("report:{}", made.json()["id"].as_str().unwrap()), String::new(), Vec::new());
+    while !id.is_empty() {
+        let document = told(&app.service, &key, "fetch", &json!({ "id": id })).await;
+        read.push_str(document["text"].as_str().unwrap());
+        ids.push(std::mem::replace(&mut id, document["metadata"]["next_id"].as_str().unwrap().to_owned()));
+    }
+    assert_eq!(read.trim_end(), body.trim_end(), "{ids:?}");
+    assert!(ids.len() >= 3 && ids[1].ends_with("#1.2"), "{ids:?}");
+    let beyond = json!({"id": format!("{}#1.9", ids[0])});
+    assert_eq!(refused(&app.service, &key, "fetch", &beyond).await["code"], "not_found");
+}
+
+#[tokio::test]
 async fn a_long_source_is_fetched_part_by_part() {
     let (mut app, _) = furnished().await;
     app.rest();

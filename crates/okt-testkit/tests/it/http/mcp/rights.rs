@@ -258,7 +258,22 @@ async fn a_client_is_told_what_to_ask_for_before_anything_is_done() {
     let bob = register(&service, "bob").await;
     let id = service.get_as(&ada.token, "/api/v1/repositories/bees").await.json();
     give(&service, bob.id, id["id"].as_str().unwrap(), "viewer").await;
-    let token = access_token(&service, bob.id, "mcp read source:write").await;
-    let error = super::refused(&service, &token, "add_source", &add).await;
-    assert_eq!(error["code"], "forbidden", "{error}");
+    for scope in ["mcp read source:write", "mcp read"] {
+        let token = access_token(&service, bob.id, scope).await;
+        let error = super::refused(&service, &token, "add_source", &add).await;
+        assert_eq!(error["code"], "forbidden", "{scope}: {error}");
+    }
+    // Who may do it in a repository of their own is asked where none is named, and where theirs is.
+    let own = json!({"name": "Wasps", "slug": "wasps"});
+    assert_eq!(send(&service, &bob.token, Method::POST, "/api/v1/repositories", &own).await.status, 201);
+    let token = access_token(&service, bob.id, "mcp read").await;
+    for (arguments, status) in [
+        (json!({"doi": "10.1000/182"}), 403),
+        (json!({"repository": "wasps", "doi": "10.1000/182"}), 403),
+        (json!({"repository": "bees", "doi": "10.1000/182"}), 200),
+        (json!({"repository": "nowhere", "doi": "10.1000/182"}), 200),
+    ] {
+        let answer = rpc(&service, &token, &calling("add_source", &arguments)).await;
+        assert_eq!(answer.status, status, "{arguments}: {answer:?}");
+    }
 }

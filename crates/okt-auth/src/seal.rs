@@ -1,4 +1,5 @@
-//! Encryption of what has to lie in the database for a while and is nobody else's business.
+//! Encryption of what has to lie in the database and is nobody else's business.
+#![expect(clippy::missing_panics_doc, reason = "the lengths are constants")]
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use hkdf::Hkdf;
@@ -6,7 +7,7 @@ use okt_model::{Error, Result};
 use sha2::Sha256;
 
 /// Bytes for one use, derived from the service's signing secret.
-pub(crate) fn derived<const LENGTH: usize>(secret: &[u8], purpose: &str) -> [u8; LENGTH] {
+pub fn derived<const LENGTH: usize>(secret: &[u8], purpose: &str) -> [u8; LENGTH] {
     let mut bytes = [0; LENGTH];
     let hkdf = Hkdf::<Sha256>::new(None, secret);
     hkdf.expand(purpose.as_bytes(), &mut bytes).expect("a few bytes are a valid length");
@@ -14,17 +15,17 @@ pub(crate) fn derived<const LENGTH: usize>(secret: &[u8], purpose: &str) -> [u8;
 }
 
 /// A key for one use, derived from the service's signing secret; all processes with the same secret share it.
-pub(crate) struct Seal(LessSafeKey);
+pub struct Seal(LessSafeKey);
 
 impl Seal {
     /// `purpose` keeps the keys of different uses apart.
-    pub(crate) fn derive(secret: &[u8], purpose: &str) -> Self {
+    pub fn derive(secret: &[u8], purpose: &str) -> Self {
         let key: [u8; 32] = derived(secret, purpose);
         Self(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key).expect("32 bytes are a valid key")))
     }
 
     /// `place` binds the result to where it is kept.
-    pub(crate) fn seal(&self, place: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
+    pub fn seal(&self, place: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
         let mut nonce = [0; NONCE_LEN];
         aws_lc_rs::rand::fill(&mut nonce).map_err(Error::internal)?;
         let mut sealed = plain.to_vec();
@@ -34,7 +35,7 @@ impl Seal {
     }
 
     /// `None` when it was altered, moved, or sealed with another secret.
-    pub(crate) fn open(&self, place: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+    pub fn open(&self, place: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
         let mut sealed = sealed.to_vec();
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
