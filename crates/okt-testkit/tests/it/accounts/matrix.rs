@@ -147,9 +147,7 @@ fn body(line: &Line, about: &About) -> Option<Value> {
             json!({"target": "Other"})
         }
         ("POST", "/api/v1/repositories/{repoID}/export-graph") => json!({"destination": "file"}),
-        ("POST", "/api/v1/repositories/{repoID}/import-graph") => {
-            json!({"upload_id": RepositoryId::mint().to_string()})
-        }
+        ("POST", "/api/v1/repositories/{repoID}/import-graph") => json!({"upload_id": RepositoryId::mint()}),
         (method, path) => panic!("{method} {path} is new: say in matrix.rs what to send there"),
     })
 }
