@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { readable } from "./docs/document";
 import { highlightSpans } from "./parts/highlight";
 import { addressesOf } from "./pages/addresses";
+import { type Answer, after, merged } from "./pages/ask-events";
 import { folded, matches, question } from "./pages/find-matches";
 import { likeness } from "./pages/job-words";
 import { paragraphs } from "./pages/paragraphs";
@@ -76,4 +78,44 @@ test("failures of one cause are alike", () => {
   expect(one).toBe("HTTP 0 from … after 0 s");
   expect(other).toBe(one);
   expect(likeness("0195509d-4a40-7c2a-8f3a-3c1d2b4e5f60 is gone")).toBe("… is gone");
+});
+
+test("events make an answer, in any order of their coming again", () => {
+  const sentence = (index: number) => ({ index, text: `Sentence ${index}.`, fact_ids: [], keys: ["kqzb"], verdict: "supported", confidence: 1, method: "rule", group: null });
+  const empty = { status: "running", facts: [], sentences: [], dropped: [], disagreeing: [] } as unknown as Answer;
+  const events: [string, unknown][] = [
+    ["evidence", { facts: [{ key: "kqzb" }], near_only: false, degraded_reason: null }],
+    ["sentence", sentence(0)],
+    ["sentence", sentence(1)],
+    ["dropped", { text: "No.", reason: "It is in no fact.", code: "unsupported" }],
+    ["disagreeing", { index: 1, facts: [] }],
+  ];
+  const told = (list: [string, unknown][], from = empty) => list.reduce((answer, [event, data]) => after(answer, event, data), from);
+  const once = told(events);
+  expect(once.sentences.map((one) => one.index)).toEqual([0, 1]);
+  expect(once.dropped).toHaveLength(1);
+  // A stream that begins anew, and sentences that come late.
+  expect(told(events, once)).toEqual(once);
+  expect(told(events.toReversed())).toEqual(once);
+  // Of some only the reason is told.
+  const untold = (reason: string): [string, unknown] => ["dropped", { text: null, reason, code: "unsupported" }];
+  expect(told([untold("One."), untold("Another."), untold("One.")]).dropped).toHaveLength(2);
+  expect(after(once, "done", { status: "answered" }).status).toBe("answered");
+  expect(after(once, "error", { title: "Away", code: "unavailable" }).sentences).toHaveLength(2);
+});
+
+test("an older answer of the service takes nothing from what a stream has told", () => {
+  const row = (status: string, sentences: number) => ({ status, facts: [], dropped: [], disagreeing: [], sentences: Array.from({ length: sentences }, (_, index) => ({ index })) }) as unknown as Answer;
+  expect(merged(row("running", 3), row("running", 1)).sentences).toHaveLength(3);
+  expect(merged(row("running", 1), row("running", 3)).sentences).toHaveLength(3);
+  expect(merged(row("running", 3), row("answered", 2)).sentences).toHaveLength(2);
+  expect(merged(undefined, row("running", 1)).sentences).toHaveLength(1);
+});
+
+test("the documentation lists the codes of errors without marks, and tells common refusals once", () => {
+  const operation = () => ({ responses: { "200": { description: "It" }, "404": { description: "Problem: not_found" } }, "x-guard": "needs fact:read" });
+  const one = operation();
+  const { info } = readable({ info: { description: "# okt" }, paths: { "/a": { get: one }, "/b": { get: operation() } }, "x-problems": [{ code: "not_found", status: 404, title: "Not found", advice: "Look at the id." }] }, "https://okt.example/");
+  expect(info.description).toContain("### not found\n\n`not_found` · 404 · Not found. Look at the id.");
+  expect(Object.keys(one.responses)).toEqual(["200"]);
 });

@@ -67,6 +67,8 @@ export async function newTab(context, now = "") {
 export async function look(tab, name, rules) {
   // A page that is read anew has its heading a moment later; where it has none, the check below says so.
   await tab.locator("h1").first().waitFor({ state: "attached", timeout: 10_000 }).catch(() => {});
+  // A dialog is there, and not seen, before it is.
+  await tab.waitForFunction(() => [...document.querySelectorAll(".veil, .modal, .popover")].every((one) => getComputedStyle(one).opacity !== "0"));
   if (pictures) await tab.screenshot({ path: `${pictures}/${name}.png` });
   if (!(await tab.evaluate(() => "axe" in globalThis))) await tab.evaluate(axe.source);
   const { found, over } = await tab.evaluate(async (only) => {
@@ -74,7 +76,8 @@ export async function look(tab, name, rules) {
     // What React Aria announces names what may be gone a moment later.
     const { violations } = await globalThis.axe.run({ exclude: ["[data-live-announcer]"] }, options);
     const found = violations.map(({ id, nodes }) => `axe ${id}: ${nodes.slice(0, 2).map((node) => node.html.slice(0, 120)).join(" | ")}`);
-    return { found, over: document.documentElement.scrollWidth - innerWidth };
+    // A phone makes its window as wide as what is too wide for it.
+    return { found, over: document.documentElement.scrollWidth - Math.min(innerWidth, screen.width) };
   }, rules);
   for (const one of found) problems.push(`${tab.now}: ${one}`);
   if (over > 0) problems.push(`${tab.now}: ${over} px wider than the screen`);

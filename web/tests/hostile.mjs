@@ -64,8 +64,11 @@ export async function hostile(context, token, many) {
     return data.length >= 2 * Math.ceil(texts.length / each) && data.every((one) => ["processed", "failed"].includes(one.status)) && data;
   });
   await until("the hostile report", async () => (await ask(token, "GET", `/repositories/${slug}/reports/${report.id}`)).status === "annotated");
+  const { id, answer_id = id } = await ask(token, "POST", `/repositories/${slug}/ask`, { question: `Which station opened beside ${texts[0]}? ${texts.at(-1)}` });
+  await until("the hostile answer", async () => (await ask(token, "GET", `/repositories/${slug}/answers/${answer_id}`)).status !== "running");
+  await ask(token, "POST", `/repositories/${slug}/webhooks`, { url: "https://hooks.example.org/%3Cimg%20src=x%3E", description: texts[0].slice(0, 200), events: ["source.failed"] });
   const tab = await newTab(context, "hostile");
-  const paths = [`/r/${slug}/sources`, `/r/${slug}/facts`, `/r/${slug}/concepts?small=1`, `/r/${slug}/contradictions`, `/r/${slug}/search?q=station&explain=1`, `/r/${slug}/reports`, `/r/${slug}/reports/${report.id}?sentence=1`, `/r/${slug}/jobs`, ...sources.flatMap((one) => [`/r/${slug}/sources/${one.id}`, `/r/${slug}/sources/${one.id}?view=about`])];
+  const paths = [`/r/${slug}/sources`, `/r/${slug}/facts`, `/r/${slug}/concepts?small=1`, `/r/${slug}/contradictions`, `/r/${slug}/search?q=station&explain=1`, `/r/${slug}/reports`, `/r/${slug}/reports/${report.id}?sentence=1`, `/r/${slug}/ask`, `/r/${slug}/answers/${answer_id}`, `/r/${slug}/settings?tab=webhooks`, `/r/${slug}/jobs`, ...sources.flatMap((one) => [`/r/${slug}/sources/${one.id}`, `/r/${slug}/sources/${one.id}?view=about`])];
   for (const path of paths) {
     await visit(tab, path, `hostile ${path}`);
     // A long list draws what is on the screen.

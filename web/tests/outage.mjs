@@ -73,6 +73,18 @@ for (const [round, [path, title]] of PAGES.entries()) {
   for (const name of ["Before", ...PAGES.slice(0, round + 1).keys().map((n) => `Beacon${n}`)]) await row(name).getByText("ready", { exact: true }).waitFor();
   await tab.getByText("Nothing is running").waitFor();
 }
+// A question that is asked while nobody answers is kept, and asked again when one asks again.
+tab.now = "outage, ask";
+await tab.evaluate((to) => history.pushState({}, "", to), `/r/${slug}/ask`);
+await tab.getByLabel("Your question").fill("How high is the lighthouse Before?");
+await kill();
+await tab.keyboard.press("Control+Enter");
+await tab.getByRole("alert").getByText("The service does not answer").first().waitFor();
+await start();
+await tab.getByLabel("Your question").focus();
+await tab.keyboard.press("Control+Enter");
+await tab.waitForURL(/\/answers\/./);
+await tab.locator(".answer-sentence", { hasText: "43 metres" }).first().waitFor();
 assert.equal(await tab.evaluate(() => globalThis.notReloaded), true, "the page was loaded anew");
 // While the service is away requests fail, and the browser says so.
 problems.splice(0, problems.length, ...problems.filter((one) => !/net::ERR_|status of 50[23]/.test(one)));

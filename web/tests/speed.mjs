@@ -64,6 +64,17 @@ for (const word of ["tidal", "power", "ener", "wat", "stat", "riv", "sea", "wind
 told("search: the service", served, 300);
 told("search: from the answer to its rows", typed, 300);
 
+const asked = [];
+for (const question of ["Where does tidal power come from?", "How high is the sea?", "What do rivers carry?", "Which stations use wind?", "How long is a bridge?"]) {
+  await tab.goto(`${base}/r/${slug}/ask`);
+  await tab.getByLabel("Your question").fill(question);
+  const began = performance.now();
+  await tab.keyboard.press("Control+Enter");
+  await tab.locator(".answer-piece").first().waitFor();
+  asked.push(performance.now() - began);
+}
+told("a question, from the key to its evidence", asked, 1_000);
+
 // A paper among a million facts.
 const { token } = await ask(null, "POST", "/auth/login", { email, password });
 const { readFile } = await import("node:fs/promises");

@@ -59,6 +59,7 @@ const report = await call("POST", "/reports", { title: `Tides ${HOSTILE}`, body_
 const investigation = await call("POST", "/investigations", { title: `Power ${HOSTILE}`, topic: HOSTILE });
 await call("POST", `/investigations/${investigation.id}/sources`, { source_id: sources[0].id });
 await call("POST", "/settings/contexts", { label: `Tides ${HOSTILE}`.slice(0, 100), description: HOSTILE });
+await call("POST", "/webhooks", { url: "https://hooks.example.org/okt", description: `Nightly ${HOSTILE}`.slice(0, 200), events: ["source.processed"] });
 const other = await ask(token, "POST", "/repositories", { name: `Secret ${HOSTILE}` });
 await until("the check of the report", async () => (await call("GET", `/reports/${report.id}`)).status === "annotated");
 const concepts = await until("concepts", async () => {
@@ -68,6 +69,12 @@ const concepts = await until("concepts", async () => {
 const facts = (await call("GET", "/facts")).data;
 const pdf = sources.find((one) => one.kind === "pdf");
 const markdown = sources.find((one) => one.kind !== "pdf");
+// Without a model an answer is made of facts as they stand.
+const answer = await call("POST", "/ask", { question: `How high are the tides of the Bay of Fundy? ${HOSTILE}`, mode: "extractive" });
+const nothing = await call("POST", "/ask", { question: "Xyzzy plugh quux?" });
+const answers = [answer, nothing].map((one) => one.id ?? one.answer_id);
+await call("PUT", `/answers/${answers[1]}`, { shared: true });
+await until("answers", async () => (await Promise.all(answers.map((id) => call("GET", `/answers/${id}`)))).every((one) => one.status !== "running"));
 const factOf = async (source) => (await call("GET", `/sources/${source.id}/references?cited=true&limit=1`)).data[0].facts[0].fact_id;
 done("sources, a report and concepts are there");
 
@@ -84,6 +91,10 @@ const pages = {
   about: `${r}/sources/${pdf.id}?view=about`,
   text: `${r}/sources/${markdown.id}?fact=${await factOf(markdown)}`,
   search: `${r}/search?q=tides&explain=1`,
+  ask: `${r}/ask`,
+  narrowed: `${r}/ask?q=tides&concepts=${concepts[0].id}&sources=${pdf.id}&from=1990`,
+  answer: `${r}/answers/${answers[0]}`,
+  abstained: `${r}/answers/${answers[1]}`,
   facts: `${r}/facts`,
   fact: `${r}/facts/${facts[0].id}`,
   concepts: `${r}/concepts?small=1`,
@@ -105,6 +116,9 @@ const pages = {
   settings: `${r}/settings`,
   reading: `${r}/settings?tab=reading`,
   contexts: `${r}/settings?tab=contexts`,
+  asking: `${r}/settings?tab=ask`,
+  registry: `${r}/settings?tab=registry`,
+  webhooks: `${r}/settings?tab=webhooks`,
   audit: `${r}/audit`,
   health: "/admin",
   accounts: "/admin/users",
@@ -191,6 +205,9 @@ async function keeping() {
   const tab = await newTab(desktop, "bundle");
   await tab.goto(`${base}${r}/exchange`);
   await tab.getByRole("button", { name: "Write a bundle" }).click();
+  await tab.getByText(/The bundle is ready\. [\d.,]+ [KM]?B/).waitFor();
+  // It is still there for who comes back.
+  await tab.reload();
   const [file] = await Promise.all([tab.waitForEvent("download"), tab.getByRole("button", { name: "Download" }).click()]);
   const bundle = await file.path();
   await tab.locator("input[type=file]").setInputFiles(bundle);
@@ -206,6 +223,136 @@ async function keeping() {
   assert.ok((await ask(key, "GET", "/repositories/starter/facts")).data.length > 0, "the key reads facts");
   await tab.close();
   done("a bundle is known again, a key works");
+}
+
+/** A question is asked, its evidence is there within a second, and it is saved as a report. */
+async function asking() {
+  const tab = await newTab(desktop, "ask");
+  await visit(tab, `${r}/ask`, "ask");
+  const box = tab.getByLabel("Your question");
+  await tab.getByRole("group", { name: "Questions to begin with" }).getByRole("button").first().click();
+  assert.match(await box.inputValue(), /^What is known of /);
+  await box.fill("When did the Annapolis Royal power station open?");
+  await tab.keyboard.press("Control+Enter");
+  await tab.waitForURL(/\/answers\/./);
+  const before = Date.now();
+  await tab.locator(".answer-piece").first().waitFor();
+  console.log(`evidence after ${Date.now() - before} ms`);
+  await tab.locator(".answer-sentence", { hasText: "1984" }).first().waitFor();
+  await tab.getByText("facts only").waitFor();
+  await look(tab, "answered");
+  await tab.locator(".answer-sentence").first().hover();
+  await tab.locator(".answer-piece.lit").first().waitFor();
+  // The same by its address.
+  await tab.reload();
+  await tab.locator(".answer-sentence", { hasText: "1984" }).first().waitFor();
+  await tab.getByRole("button", { name: "Is it right?" }).click();
+  await tab.getByRole("dialog").waitFor();
+  await look(tab, "answer-feedback");
+  await tab.getByRole("button", { name: "Save", exact: true }).click();
+  await tab.getByText("You said what you think of it").waitFor();
+  await tab.getByLabel("A question that follows").fill("And how high is the water there?");
+  await tab.keyboard.press("Control+Enter");
+  await tab.getByText("It follows on:").waitFor();
+  const more = tab.getByRole("button", { name: /^More for/ }).last();
+  await more.click();
+  await tab.getByRole("menuitem", { name: "Show it to all who read here" }).click();
+  await tab.getByText("shared by you").waitFor();
+  await more.click();
+  await tab.getByRole("menuitem", { name: "Delete …" }).click();
+  await tab.getByRole("alertdialog").or(tab.getByRole("dialog")).getByRole("button", { name: "Delete" }).click();
+  await tab.waitForURL(/\/ask$/);
+  await tab.getByRole("link", { name: "Annapolis Royal" }).first().click();
+  await tab.getByRole("heading", { name: "Annapolis Royal", level: 1 }).waitFor();
+  await tab.getByRole("button", { name: "Save as a report" }).click();
+  await tab.waitForURL(/\/reports\/./);
+  await tab.locator(".claim").first().waitFor();
+  await tab.close();
+  done("a question is answered");
+}
+
+/** What only a model brings about, which there is none of here: what was left out, what speaks against it, what is missing, what has changed. */
+async function answered() {
+  const tab = await newTab(desktop, "an answer of a model");
+  await tab.route(new RegExp(`/api/v1/.*/answers/${answers[0]}$`), async (route) => {
+    const answer = await route.fetch();
+    const json = await answer.json();
+    const [one, other] = json.facts;
+    const sentence = { text: one.text, fact_ids: [one.id], keys: [one.key], confidence: 0.9, method: "model", group: null };
+    const sentences = ["supported", "contradicted", "unverified"].map((verdict, index) => ({ ...sentence, index, verdict }));
+    const dropped = [
+      { text: "The tides reach 41 metres.", code: "number", reason: "41 is in none of the cited facts" },
+      { text: null, code: "unsupported", reason: "it has an address, which is no part of an answer" },
+    ];
+    const disagreeing = [{ index: 1, facts: [{ ...other, against: one.id, confidence: 0.9, judged_by: "builtin-posture-1" }] }];
+    const evidence_changed = [{ fact_id: one.id, change: "retracted" }, { fact_id: other.id, change: "removed" }];
+    const facts = [one, { ...other, source: null, quote: null, text: "" }, ...json.facts.slice(2)];
+    await route.fulfill({ response: answer, json: { ...json, status: "partly", mode: "model", extractive_reason: null, model: "example/model-1", facts, sentences, dropped, disagreeing, evidence_changed, missing: "when they are highest" } });
+  });
+  await visit(tab, pages.answer, "an answer of a model", true);
+  for (const text of ["answered in part", "2 sentences did not hold", "What speaks against it", "What is missing", "The evidence has changed since", "Its source was deleted", "not verified"]) await tab.getByText(text).first().waitFor();
+  await tab.getByText("2 sentences did not hold").click();
+  await tab.getByText("41 is in none of the cited facts").waitFor();
+  await look(tab, "answer-model");
+  await tab.emulateMedia({ colorScheme: "dark" });
+  await look(tab, "answer-model-dark", COLOURS);
+  await tab.emulateMedia({ colorScheme: "light" });
+  await tab.setViewportSize({ width: 390, height: 844 });
+  await look(tab, "answer-model-narrow", COLOURS);
+  await tab.unrouteAll({ behavior: "ignoreErrors" });
+  await tab.close();
+  done("an answer of a model is shown with all that speaks against it");
+}
+
+/** A webhook is made, switched off, and what it was told is looked at. */
+async function telling() {
+  const tab = await newTab(desktop, "webhooks");
+  await visit(tab, `${r}/settings?tab=webhooks`, "webhooks");
+  await tab.getByRole("button", { name: "New webhook" }).click();
+  await tab.getByLabel("Address").fill("https://hooks.example.org/other");
+  await look(tab, "new-webhook");
+  await tab.getByRole("button", { name: "Make the webhook" }).click();
+  assert.match(await tab.getByLabel("Secret", { exact: true }).inputValue(), /^whsec_/);
+  await tab.getByRole("button", { name: "Done" }).click();
+  await tab.getByRole("button", { name: "More for https://hooks.example.org/other" }).click();
+  await tab.getByRole("menuitem", { name: "Switch off" }).click();
+  await tab.locator("article", { hasText: "hooks.example.org/other" }).getByText("off", { exact: true }).waitFor();
+  await tab.getByRole("button", { name: "More for https://hooks.example.org/other" }).click();
+  await tab.getByRole("menuitem", { name: "Deliveries" }).click();
+  await tab.getByText("Nothing was delivered yet").waitFor();
+  await look(tab, "deliveries");
+  await tab.close();
+  done("a webhook is made");
+}
+
+/** With a registry: whose packages are taken is chosen with the keys that count. */
+async function trusting() {
+  const tab = await newTab(desktop, "registry");
+  // The installation has none, and nothing here asks one.
+  await tab.route(/\/repositories\/starter\/settings$/, async (route) => {
+    const answer = await route.fetch();
+    const json = await answer.json();
+    json.registry.available = [{ id: "public", url: "https://registry.example.org/", auth_mode: "none", allowed_models: ["*"] }];
+    await route.fulfill({ response: answer, json });
+  });
+  await tab.goto(`${base}${r}/settings?tab=registry`);
+  const choose = async (from, to) => {
+    await tab.locator(".select-button", { hasText: from }).click();
+    await tab.getByRole("option", { name: to }).click();
+  };
+  await choose("Everybody's", "Only those signed with a key of this list");
+  const keys = tab.getByLabel("Trusted keys");
+  await keys.fill("okp_short");
+  await tab.getByText("“okp_short” is no key").waitFor();
+  await look(tab, "registry-keys");
+  await keys.fill("okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo");
+  await tab.locator("section", { has: keys }).getByRole("button", { name: "Save" }).click();
+  await until("the trusted key", async () => (await call("GET", "/settings")).registry.trust === "listed");
+  await choose("Only those signed", "Everybody's");
+  await until("everybody's packages", async () => (await call("GET", "/settings")).registry.trust === "anyone");
+  await tab.unrouteAll({ behavior: "ignoreErrors" });
+  await tab.close();
+  done("keys of a registry are trusted");
 }
 
 /** An empty repository takes in the sample, and shows all of it. */
@@ -225,6 +372,22 @@ async function sample() {
   await tab.getByRole("link", { name: "Should Norrøy get electric ferries?" }).click();
   await tab.getByText(/contradicted/i).first().waitFor();
   await look(tab, "sample-report");
+  // No model is set up: the facts themselves, and what becomes of an answer when one of them is rejected.
+  await visit(tab, `/r/${slug}/ask`, "sample, ask");
+  await tab.getByLabel("Your question").fill("How much shore power do electric ferries need?");
+  await look(tab, "sample-ask");
+  await tab.keyboard.press("Control+Enter");
+  await tab.waitForURL(/\/answers\/./);
+  await tab.getByText("facts only").waitFor();
+  await tab.locator(".answer-sentence").first().waitFor();
+  await look(tab, "sample-answer");
+  const id = new URL(tab.url()).pathname.split("/").at(-1);
+  const given = await ask(token, "GET", `/repositories/${slug}/answers/${id}`);
+  const [fact] = given.sentences[0].fact_ids;
+  await ask(token, "PUT", `/repositories/${slug}/facts/${fact}`, { status: "rejected" });
+  await tab.reload();
+  await tab.getByRole("region", { name: "The evidence has changed since" }).getByText("was rejected").waitFor();
+  await look(tab, "sample-answer-changed");
   await tab.close();
   done("the sample is taken in");
 }
@@ -249,12 +412,14 @@ async function guest() {
   await tab.getByRole("button", { name: "Make the account" }).click();
   await tab.locator("a.item-main").first().waitFor();
   assert.equal(await tab.getByText("Secret").count(), 0, "another repository is listed");
-  for (const [path, said] of [[`${r}/settings?tab=reading`, "You can't see this"], [`${r}/audit`, "You can't see this"], [`/r/${other.slug}/sources`, "There is nothing here"], ["/admin/users", "You can't see this"]]) {
+  for (const [path, said] of [[`${r}/settings?tab=reading`, "You can't see this"], [`${r}/settings?tab=webhooks`, "You can't see this"], [`${r}/answers/${answers[0]}`, "There is nothing here"], [`${r}/audit`, "You can't see this"], [`/r/${other.slug}/sources`, "There is nothing here"], ["/admin/users", "You can't see this"]]) {
     await visit(tab, path, `${path}, as a guest`);
     await tab.getByText(said).first().waitFor();
     assert.equal(await tab.getByText("Secret").count(), 0, `${path} tells of another repository`);
   }
   await look(tab, "forbidden");
+  await visit(tab, `${r}/answers/${answers[1]}`, "a shared answer, as a guest");
+  await tab.getByText("shared by somebody").waitFor();
   await theirs.close();
   done("a guest sees what they may see");
 }
@@ -263,10 +428,10 @@ async function guest() {
 async function documentation() {
   const tab = await newTab(desktop, "documentation");
   await tab.goto(`${base}/api/docs#problem-not_found`);
-  const heading = tab.getByRole("heading", { name: "not_found", exact: true }).first();
+  const heading = tab.getByRole("heading", { name: "not found", exact: true }).first();
   await heading.waitFor();
   await tab.waitForFunction(() => {
-    const at = [...document.querySelectorAll("h3")].find((one) => one.textContent?.trim() === "not_found")?.getBoundingClientRect();
+    const at = [...document.querySelectorAll("h3")].find((one) => one.textContent?.trim() === "not found")?.getBoundingClientRect();
     return at && at.top > -50 && at.top < innerHeight;
   });
   await look(tab, "documentation-problem");
@@ -330,12 +495,16 @@ await together(
     await tenTasks(PERSON);
     await finding();
     await keeping();
+    await asking();
+    await answered();
+    await telling();
+    await trusting();
     await sample();
   },
   async () => {
     await guest();
     await documentation();
-    await onPhone(["sources", "reader", "fact", "report", "graph", "cost", "settings", "members"]);
+    await onPhone(["sources", "reader", "fact", "ask", "answer", "report", "webhooks", "graph", "cost", "settings", "members"]);
     await tabs(long ? 10 : 3, long ? 10 : 3);
     await hostile(desktop, token, long ? 200 : 20);
   },

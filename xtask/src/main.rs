@@ -3,7 +3,9 @@
 mod bench;
 mod cargo;
 mod ci;
+mod figures;
 mod layers;
+mod soak;
 mod sqlx;
 mod web;
 
@@ -26,10 +28,22 @@ enum Chore {
         #[arg(long, value_name = "Cargo.toml")]
         manifest_path: Option<PathBuf>,
     },
-    /// Build in release and compare requests and jobs with their bare SQL; needs the services' environment.
-    Bench,
+    /// Build in release, compare what we do with the bare engines under it, and write `docs/performance.md`; needs the services'
+    /// environment, and a machine that does nothing else.
+    Bench {
+        /// Which; all if none is named.
+        #[arg(value_name = "BENCHMARK")]
+        named: Vec<String>,
+    },
     /// Formatting, lints, layers, all tests; needs the services' environment.
     Ci,
+    /// Build in release, run jobs under kill, outage and poison at full length, and write `docs/trust/README.md`; takes half an
+    /// hour and needs the services' environment.
+    Soak {
+        /// Which; all if none is named.
+        #[arg(value_name = "SCENARIO")]
+        named: Vec<String>,
+    },
     /// Record what the database says about every checked query; needs the services' environment.
     Sqlx {
         /// Record nothing; fail when the records are not true, or clippy finds something.
@@ -43,8 +57,9 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().chore {
         Chore::Layers { manifest_path } => layers::check(manifest_path),
-        Chore::Bench => bench::run(),
+        Chore::Bench { named } => bench::run(&named),
         Chore::Ci => ci::run(),
+        Chore::Soak { named } => soak::run(&named),
         Chore::Sqlx { check } => sqlx::record(check),
         Chore::Web => web::build(),
     }

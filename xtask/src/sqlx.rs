@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use crate::cargo::cargo;
 
 /// Crates with checked queries. Their records lie together in the root of the workspace.
-const CRATES: &[&str] = &["okt-pg", "okt-store", "okt-queue", "okt-vectors"];
+const CRATES: &[&str] = &["okt-pg", "okt-store", "okt-queue", "okt-registry", "okt-vectors"];
 
 #[expect(clippy::print_stderr, reason = "a chore talks to the person who runs it")]
 pub fn record(check: bool) -> anyhow::Result<()> {
@@ -65,7 +65,7 @@ fn with_fresh_database(server: &str) -> anyhow::Result<String> {
     let database = format!("{base}/{name}");
     psql(server, &["-c", &format!("CREATE DATABASE {name}")])?;
     let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/okt-store/migrations");
-    for schema in ["system", "repository", "tasks", "vectors"] {
+    for schema in ["system", "repository", "tasks", "vectors", "registry"] {
         psql(&database, &["-c", &format!("CREATE SCHEMA okt_{schema}")])?;
         let mut files: Vec<PathBuf> = fs::read_dir(migrations.join(schema))?
             .map(|entry| entry.map(|e| e.path()))

@@ -17,6 +17,10 @@ use crate::call::{Call, Ended};
 use crate::dialogue::{Dialogue, Turn};
 use crate::{Ai, Billing, Unanswered};
 
+/// Told all that has come of an answer, each time that there is more, and an empty text when a request begins: it may be another
+/// answer then.
+pub type Heard = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// What all questions about a subject have in common.
 pub struct Asker<'a> {
     ai: Ai,
@@ -33,15 +37,14 @@ impl<'a> Asker<'a> {
     pub fn new(
         ai: &Ai,
         billing: Billing,
-        subject_budget: SubjectBudget,
+        subject_budget: impl Into<Arc<SubjectBudget>>,
         repository_budget: Arc<RepositoryBudget>,
         on_cost: &'a (dyn Fn(Cost) + Send + Sync),
     ) -> Self {
-        let subject_budget = Arc::new(subject_budget);
         Self {
             ai: ai.clone(),
             billing,
-            subject_budget,
+            subject_budget: subject_budget.into(),
             repository_budget,
             on_cost,
             storing: Mutex::default(),
@@ -58,6 +61,19 @@ impl<'a> Asker<'a> {
         image: Option<Part>,
         read: impl Fn(&str) -> Result<T, Misfit>,
     ) -> Result<T, Unanswered> {
+        self.ask_heard(model, operation, question, image, None, read).await
+    }
+
+    /// As [`Asker::ask`]; somebody is told what has come of the answer while it is written, see [`Heard`].
+    pub async fn ask_heard<T>(
+        &self,
+        model: &Model,
+        operation: Operation,
+        question: &Question,
+        image: Option<Part>,
+        heard: Option<&Heard>,
+        read: impl Fn(&str) -> Result<T, Misfit>,
+    ) -> Result<T, Unanswered> {
         if self.billing.subject.is_none() {
             return Err(
                 Error::internal("a chat call needs a billing subject to store its answer under").into()
@@ -65,7 +81,8 @@ impl<'a> Asker<'a> {
         }
         let mut dialogue = Dialogue::new(question, image);
         loop {
-            let (reply, pending) = self.send(model, operation, question, dialogue.chat().clone()).await?;
+            let (reply, pending) =
+                self.send(model, operation, question, dialogue.chat().clone(), heard).await?;
             let (ended, turn) = dialogue.take(&reply, &read);
             let storing = pending.end(ended);
             if let Turn::Done(value) = turn {
@@ -95,12 +112,13 @@ impl<'a> Asker<'a> {
         operation: Operation,
         question: &Question,
         chat: Chat,
+        heard: Option<&Heard>,
     ) -> Result<(Reply, Pending), Unanswered> {
         let budgets = (Arc::clone(&self.subject_budget), Arc::clone(&self.repository_budget));
         let call = Call::new(&self.ai, self.billing.clone(), model, operation, question, budgets);
         let (reply, replied) = oneshot::channel();
         let (ended, told) = oneshot::channel();
-        let storing = tokio::spawn(call.run(chat, reply, told));
+        let storing = tokio::spawn(call.run(chat, heard.cloned(), reply, told));
         let reply = replied.await.map_err(Error::internal)??;
         let (tokens_in, tokens_out) = (reply.usage.tokens_in, reply.usage.tokens_out);
         (self.on_cost)(Cost { tokens_in, tokens_out, usd: model.price(reply.usage) });

@@ -11,6 +11,7 @@ use okt_store::model_answers::ModelAnswer;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
+use crate::asker::Heard;
 use crate::budget::{
     BUDGET_BUSY, BUDGET_PATIENCE, BUDGET_POLL, BUDGET_RETRY, Headroom, RepositoryBudget, SubjectBudget,
 };
@@ -72,12 +73,16 @@ impl Call {
     pub(crate) async fn run(
         self,
         chat: Chat,
+        heard: Option<Heard>,
         reply: oneshot::Sender<Result<Reply, Unanswered>>,
         told: oneshot::Receiver<Ended>,
     ) -> Result<()> {
         let (characters, most) = self.most(&chat);
         let turn = || self.before_request(most, &reply);
-        let ended = self.model.chat(&chat, turn).await;
+        let ended = match &heard {
+            Some(heard) => self.model.chat_heard(&chat, &**heard, turn).await,
+            None => self.model.chat(&chat, turn).await,
+        };
         let spent = ended.as_ref().map_or(Money::ZERO, |reply| self.model.price(reply.usage));
         if self.reserved.load(Ordering::Relaxed) {
             self.subject_budget.settle(most, spent);

@@ -31,7 +31,7 @@ use okt_store::{Databases, embedding_spaces};
 
 use crate::ledger::Ledger;
 
-pub use asker::Asker;
+pub use asker::{Asker, Heard};
 pub use budget::{BUDGET_RETRY, RepositoryBudget, SubjectBudget, waiting_for_budget};
 pub use call::Ended;
 pub use definitions::{Gathered, Parts};
@@ -116,7 +116,7 @@ impl Ai {
     }
 
     /// How long a call takes at most, with all its attempts and waits.
-    fn longest_call(&self) -> Duration {
+    pub fn longest_call(&self) -> Duration {
         self.0.longest_call
     }
 }

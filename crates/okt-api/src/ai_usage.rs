@@ -3,7 +3,7 @@
 use axum::extract::State;
 use okt_auth::permissions::AiUsageRead;
 use okt_http::{Json, Problem, Query};
-use okt_model::{Usage, UsageFilter};
+use okt_model::{Savings, Usage, UsageFilter};
 use okt_wire::ai_usage::{UsageQuery, UsageRow, UsageView};
 
 use crate::Api;
@@ -19,7 +19,7 @@ pub async fn show(
     Query(query): Query<UsageQuery>,
 ) -> Result<Json<UsageView>, Problem> {
     let filter = query.parsed(api.app.today().await?)?;
-    Ok(Json(view(filter, api.app.system_usage(&scope.0, filter).await?)))
+    Ok(Json(view(filter, api.app.system_usage(&scope.0, filter).await?, None)))
 }
 
 /// What models were used for by a repository.
@@ -32,15 +32,18 @@ pub async fn show_in(
     Query(query): Query<UsageQuery>,
 ) -> Result<Json<UsageView>, Problem> {
     let filter = query.parsed(api.app.today().await?)?;
-    Ok(Json(view(filter, api.app.usage(&repository.0, filter).await?)))
+    let usage = api.app.usage(&repository.0, filter).await?;
+    let saved = api.app.savings(&repository.0, filter).await?;
+    Ok(Json(view(filter, usage, Some(saved))))
 }
 
-fn view(filter: UsageFilter, (found, total): (Vec<Usage>, Usage)) -> UsageView {
+fn view(filter: UsageFilter, (found, total): (Vec<Usage>, Usage), saved: Option<Savings>) -> UsageView {
     UsageView {
         group_by: filter.group.as_str(),
         from: filter.from,
         to: filter.to,
         data: found.into_iter().map(UsageRow::from).collect(),
         total: total.into(),
+        saved: saved.map(Into::into),
     }
 }

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use okt_app::GraphExportRequest;
+use okt_app::{GraphExportRequest, GraphOf};
 use okt_auth::permissions::{GraphExport, GraphWrite};
 use okt_http::{BundleUpload, Json, Path, Problem, Upload};
 use okt_model::Error;
@@ -17,7 +17,6 @@ use uuid::Uuid;
 
 use crate::Api;
 use crate::extract::{Repository, RequestOrigin};
-use crate::registry::NOT_CONNECTED;
 use crate::source_files::{File, file_name, ranged, value};
 
 /// The job that has made a bundle.
@@ -38,8 +37,8 @@ pub struct GraphUpload {
 
 /// Export the repository as a Graph Bundle.
 ///
-/// A job writes it, as the repository is when the job runs. With the destination `file` it can be downloaded by the job's id for two
-/// days.
+/// A job writes it, as the repository is when the job runs. It can be downloaded by the job's id for two days; with the destination
+/// `registry` it is given to a registry, too.
 #[utoipa::path(post, path = "/api/v1/repositories/{repoID}/export-graph", tag = "Graph bundles",
     operation_id = "exportGraph", request_body = GraphExportBody,
     responses((status = 202, body = Enqueued, description = "The job that does it"),
@@ -50,10 +49,8 @@ pub async fn export(
     origin: RequestOrigin,
     Json(body): Json<GraphExportBody>,
 ) -> Result<(StatusCode, Json<Enqueued>), Problem> {
-    if body.destination == GraphDestination::Registry {
-        return Err(NOT_CONNECTED.into());
-    }
-    if body.registry_id.is_some() {
+    let to_registry = body.destination == GraphDestination::Registry;
+    if body.registry_id.is_some() && !to_registry {
         return Err(Error::invalid("registry_id", "is for the destination registry").into());
     }
     let request = GraphExportRequest {
@@ -62,6 +59,7 @@ pub async fn export(
         tags: body.tags,
         include_bodies: body.include_bodies,
         include_images: body.include_images,
+        registry: to_registry.then_some(body.registry_id),
     };
     let job = api.app.export_graph(&origin.into(), &scope.0, request).await?;
     Ok((StatusCode::ACCEPTED, Json(Enqueued { job_id: job.uuid() })))
@@ -141,7 +139,7 @@ async fn read_form(mut form: Upload, incoming: Incoming) -> Result<okt_model::Bl
 
 /// Import a bundle.
 ///
-/// A job reads all of it, and takes it in only when all of it is right. Nothing is fetched and no chat model is asked. What the
+/// It was uploaded, or is one of a registry, which the job downloads. The job reads all of it, and takes it in only when all of it is right. Nothing is fetched and no chat model is asked. What the
 /// repository has already is kept, so that doing it again adds nothing. With `dry_run` the job's output tells what would be added.
 #[utoipa::path(post, path = "/api/v1/repositories/{repoID}/import-graph", tag = "Graph bundles",
     operation_id = "importGraph", request_body = GraphImportBody,
@@ -153,11 +151,11 @@ pub async fn import(
     origin: RequestOrigin,
     Json(body): Json<GraphImportBody>,
 ) -> Result<(StatusCode, Json<Enqueued>), Problem> {
-    let upload = match (body.upload_id, body.registry_graph_id) {
-        (Some(upload), None) if body.registry_id.is_none() => upload,
-        (None, Some(_)) => return Err(NOT_CONNECTED.into()),
+    let of = match (body.upload_id, body.registry_graph_id) {
+        (Some(upload), None) if body.registry_id.is_none() => GraphOf::Upload(upload),
+        (None, Some(graph)) => GraphOf::Registry { registry: body.registry_id, graph },
         _ => return Err(Error::invalid("upload_id", "give either upload_id or registry_graph_id").into()),
     };
-    let job = api.app.import_graph(&origin.into(), &scope.0, upload, body.dry_run).await?;
+    let job = api.app.import_graph(&origin.into(), &scope.0, of, body.dry_run).await?;
     Ok((StatusCode::ACCEPTED, Json(Enqueued { job_id: job.uuid() })))
 }

@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use okt_app::{Answer, App, Claimed, Once};
 use okt_http::{Code, Edge, Principal, Problem};
@@ -42,16 +42,7 @@ pub fn once<S: Clone + Send + Sync + 'static>(
 }
 
 async fn answer_once(State(app): State<App>, request: Request, next: Next) -> Result<Response, Problem> {
-    let mut keys = request.headers().get_all(HEADER).iter();
-    let Some(key) = keys.next() else { return Ok(next.run(request).await) };
-    if keys.next().is_some() {
-        // Which of them counts would be a guess, and the wrong one runs the request twice.
-        return Err(Problem::new(
-            Code::Malformed,
-            "the request has more than one Idempotency-Key header; send one",
-        ));
-    }
-    let key = readable(key)?;
+    let Some(key) = key_of(request.headers())? else { return Ok(next.run(request).await) };
     let principal = request.extensions().get::<Principal>().cloned();
     let principal =
         principal.ok_or_else(|| Error::internal("a route with an Idempotency-Key has a public guard"))?;
@@ -130,6 +121,20 @@ fn replay(answer: Answer) -> Response {
     }
     headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
     response
+}
+
+/// The key of a request, if it has one.
+pub(crate) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let mut keys = headers.get_all(HEADER).iter();
+    let Some(key) = keys.next() else { return Ok(None) };
+    if keys.next().is_some() {
+        // Which of them counts would be a guess, and the wrong one runs the request twice.
+        return Err(Problem::new(
+            Code::Malformed,
+            "the request has more than one Idempotency-Key header; send one",
+        ));
+    }
+    readable(key).map(Some)
 }
 
 fn readable(key: &HeaderValue) -> Result<String, Problem> {

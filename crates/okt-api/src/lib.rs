@@ -5,6 +5,7 @@
 
 mod admin;
 mod ai_usage;
+mod answers;
 mod api;
 mod api_keys;
 mod audit;

@@ -42,6 +42,7 @@ pub(crate) struct Documents {
         (name = "Reports", description = "What somebody wrote, checked sentence by sentence against the facts, and again whenever \
             facts change."),
         (name = "Search", description = "Finding facts, concepts, sources and passages by words and by meaning."),
+        (name = "Answers", description = "Questions answered from the facts, each sentence checked before it is shown."),
         (name = "Concepts", description = "What the facts speak of, and the graph that concepts make by sharing facts."),
         (name = "Graph bundles", description = "A repository as one file that another instance can import."),
         (name = "Exports", description = "What leaves a repository in the formats of other programs."),

@@ -6,8 +6,8 @@ use okt_auth::permissions::RepositoryManage;
 use okt_http::{Json, Problem};
 use okt_model::{Stages, UnmappedContexts};
 use okt_wire::settings::{
-    BudgetChange, BudgetView, PromptsetsChange, ProviderSwitch, RegistryChange, SettingsView, StagesChange,
-    Switch, UnmappedContextsChange,
+    AskSettingsChange, BudgetChange, BudgetView, PromptsetsChange, ProviderSwitch, RegistryChange,
+    SettingsView, StagesChange, Switch, UnmappedContextsChange,
 };
 use okt_wire::vocabulary::{OnExceed, read, read_if_given};
 
@@ -62,8 +62,10 @@ pub async fn registry(
     origin: RequestOrigin,
     Json(body): Json<RegistryChange>,
 ) -> Result<Json<SettingsView>, Problem> {
-    let RegistryChange { id, push_level, allowed_models } = body;
-    changed(&api, &repository, origin, SettingsChange::Registry { id, push_level, allowed_models }).await
+    let RegistryChange { id, push_level, allowed_models, trust, trusted_keys } = body;
+    let trust = read_if_given("trust", trust.as_deref())?;
+    let change = SettingsChange::Registry { id, push_level, allowed_models, trust, trusted_keys };
+    changed(&api, &repository, origin, change).await
 }
 
 /// Choose the promptset, and whose decompositions are accepted from a registry.
@@ -128,6 +130,21 @@ pub async fn contexts(
 ) -> Result<Json<SettingsView>, Problem> {
     let chosen = read::<UnmappedContexts>("unmapped_contexts", &body.unmapped_contexts)?;
     changed(&api, &repository, origin, SettingsChange::UnmappedContexts(chosen)).await
+}
+
+/// Choose who may have a model answer questions, and what each person may spend on that in a day.
+#[utoipa::path(put, path = "/api/v1/repositories/{repoID}/settings/ask", tag = "Settings",
+    operation_id = "setAsk", request_body = AskSettingsChange,
+    responses((status = 200, body = SettingsView, description = "All settings as they are now")))]
+pub async fn ask(
+    State(api): State<Api>,
+    repository: Repository<RepositoryManage>,
+    origin: RequestOrigin,
+    Json(body): Json<AskSettingsChange>,
+) -> Result<Json<SettingsView>, Problem> {
+    let change =
+        SettingsChange::Ask { viewers: body.viewers, per_person_per_day_usd: body.per_person_per_day_usd };
+    changed(&api, &repository, origin, change).await
 }
 
 async fn changed(

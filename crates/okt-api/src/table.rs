@@ -15,11 +15,11 @@ use okt_http::Guard::{self, Authenticated, Mcp, Probe, Public, Session};
 use okt_http::{Routes, route};
 
 use crate::{
-    Api, admin, ai_usage, api_keys, audit, auth, bundles, concepts, contexts, contradictions, curation, docs,
-    evidence, exports, facts, graph, health, investigations, invitations, jobs, mcp, members, metrics, oauth,
-    once, openapi, presets, promptsets, registry, reports, repositories, search, sessions, settings, setup,
-    source_estimates, source_files, source_import, source_marks, source_pages, source_providers,
-    source_texts, sources, streams, summaries, users, web, webhooks,
+    Api, admin, ai_usage, answers, api_keys, audit, auth, bundles, concepts, contexts, contradictions,
+    curation, docs, evidence, exports, facts, graph, health, investigations, invitations, jobs, mcp, members,
+    metrics, oauth, once, openapi, presets, promptsets, registry, reports, repositories, search, sessions,
+    settings, setup, source_estimates, source_files, source_import, source_marks, source_pages,
+    source_providers, source_texts, sources, streams, summaries, users, web, webhooks,
 };
 
 /// The guard for a handler that asks for `System<P>` or `Repository<P>`.
@@ -107,12 +107,15 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<RepositoryManage>(), route!(settings::budget))
         .at(needs::<RepositoryManage>(), route!(settings::stages))
         .at(needs::<RepositoryManage>(), route!(settings::contexts))
+        .at(needs::<RepositoryManage>(), route!(settings::ask))
         .at(needs::<RepositoryManage>(), once(&api.app, route!(contexts::create)))
         .at(needs::<RepositoryManage>(), route!(contexts::update))
         .at(needs::<RepositoryManage>(), route!(contexts::delete))
         .at(needs::<RepositoryManage>(), once(&api.app, route!(contexts::migrate)))
-        .at(needs::<RepositoryManage>(), route!(registry::contribute_all))
-        .at(needs::<RepositoryManage>(), route!(registry::pull_all))
+        .at(needs::<RepositoryManage>(), once(&api.app, route!(registry::contribute_all)))
+        .at(needs::<RepositoryManage>(), once(&api.app, route!(registry::pull_all)))
+        .at(needs::<SourceWrite>(), route!(registry::search))
+        .at(needs::<GraphWrite>(), route!(registry::graphs))
         .at(needs::<WebhookRead>(), route!(webhooks::list))
         .at(needs::<WebhookWrite>(), once(&api.app, route!(webhooks::create)))
         .at(needs::<WebhookUpdate>(), route!(webhooks::update))
@@ -161,6 +164,20 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at(needs::<ReportUpdate>(), route!(reports::judge))
         .at(needs::<ReportRead>(), route!(reports::health))
         .at_download(needs::<ReportRead>(), route!(exports::report))
+        .at_stream(needs::<FactRead>(), streams::IDLE, route!(answers::ask))
+        .at(needs::<FactRead>(), route!(answers::estimate))
+        .at(needs::<FactRead>(), route!(answers::list))
+        .at(needs::<FactRead>(), route!(answers::show))
+        .at(needs::<FactRead>(), route!(answers::update))
+        .at(needs::<FactRead>(), route!(answers::delete))
+        .at_stream(needs::<FactRead>(), streams::IDLE, route!(answers::events))
+        .at(needs::<FactRead>(), route!(answers::cancel))
+        .at(needs::<ReportWrite>(), once(&api.app, route!(answers::report)))
+        .at(needs::<FactRead>(), route!(answers::feedback))
+        .at(needs::<FactRead>(), route!(answers::list_conversations))
+        .at(needs::<FactRead>(), once(&api.app, route!(answers::create_conversation)))
+        .at(needs::<FactRead>(), route!(answers::show_conversation))
+        .at(needs::<FactRead>(), route!(answers::delete_conversation))
         .at(needs::<FactRead>(), route!(evidence::find))
         .at(needs::<FactRead>(), route!(evidence::check))
         .at_download(needs::<InvestigationRead>(), route!(exports::references))
@@ -188,7 +205,7 @@ pub fn table(api: &Api) -> Routes<Api> {
         .at_download(needs::<GraphExport>(), route!(exports::repository))
         .at(needs::<GraphExport>(), once(&api.app, route!(bundles::export)))
         .at_download(needs::<GraphExport>(), route!(bundles::file))
-        .at_upload(needs::<GraphWrite>(), route!(bundles::upload))
+        .at_large_upload(needs::<GraphWrite>(), route!(bundles::upload))
         .at(needs::<GraphWrite>(), once(&api.app, route!(bundles::import)))
         .at(needs::<ConceptUpdate>(), route!(curation::reject_link))
         .at(needs::<ConceptUpdate>(), once(&api.app, route!(curation::merge)))

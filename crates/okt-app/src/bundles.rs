@@ -2,7 +2,7 @@
 
 use okt_auth::RepoScope;
 use okt_auth::permissions::{GraphExport, GraphWrite};
-use okt_model::{Blob, Error, ExportGraph, ImportGraph, JobId, Result, checked_name};
+use okt_model::{Blob, Error, ExportGraph, ImportGraph, JobId, RegistryGraph, Result, checked_name};
 use okt_store::blobs::{BundleOf, Incoming, Reading, StoredBundle};
 use okt_store::outbox::{self, When};
 use okt_store::repositories;
@@ -23,6 +23,19 @@ pub struct GraphExportRequest {
     pub tags: Vec<String>,
     pub include_bodies: bool,
     pub include_images: bool,
+    /// Whether it is given to a registry, and to which one if that is said.
+    pub registry: Option<Option<String>>,
+}
+
+/// Which bundle is taken in.
+#[derive(Clone, Debug)]
+pub enum GraphOf {
+    Upload(Uuid),
+    /// Of a registry, the one that is named or else that of the repository.
+    Registry {
+        registry: Option<String>,
+        graph: String,
+    },
 }
 
 impl App {
@@ -48,7 +61,12 @@ impl App {
             return Err(Error::invalid("tags", "must be at most 100"));
         }
         let tags = request.tags.iter().map(|tag| checked_name("tags", tag, 1, 100));
+        let registry = match &request.registry {
+            Some(named) => Some(self.registry_id(scope, named.as_deref()).await?),
+            None => None,
+        };
         let payload = ExportGraph {
+            registry,
             name,
             description,
             tags: tags.collect::<Result<_>>()?,
@@ -99,28 +117,40 @@ impl App {
         drop(self.blobs().remove_bundle(scope.repository(), BundleOf::Upload(id)).await);
     }
 
-    /// Asks for a bundle that was uploaded to be taken in; with `dry_run`, only for what would become of it.
+    /// Asks for a bundle to be taken in; with `dry_run`, only for what would become of it.
     pub async fn import_graph(
         &self,
         origin: &Origin,
         scope: &RepoScope<GraphWrite>,
-        upload: Uuid,
+        of: GraphOf,
         dry_run: bool,
     ) -> Result<JobId> {
         let repository = scope.repository();
-        let found = self.blobs().find_bundle(repository, BundleOf::Upload(upload)).await?;
-        let unknown = || {
-            Error::invalid(
-                "upload_id",
-                "the repository has no upload of this id; uploads are kept for two days",
-            )
+        let (payload, named) = match of {
+            GraphOf::Upload(upload) => {
+                let found = self.blobs().find_bundle(repository, BundleOf::Upload(upload)).await?;
+                let unknown = || {
+                    Error::invalid(
+                        "upload_id",
+                        "the repository has no upload of this id; uploads are kept for two days",
+                    )
+                };
+                let blob: Blob = found.ok_or_else(unknown)?.blob;
+                (ImportGraph { upload: Some(upload), registry: None, dry_run }, blob.hash.to_string())
+            }
+            GraphOf::Registry { registry, graph } => {
+                let graph = checked_name("registry_graph_id", &graph, 1, 200)?;
+                let registry = self.registry_id(scope, registry.as_deref()).await?;
+                let named = format!("{registry}:{graph}");
+                let registry = Some(RegistryGraph { registry, graph });
+                (ImportGraph { upload: None, registry, dry_run }, named)
+            }
         };
-        let blob: Blob = found.ok_or_else(unknown)?.blob;
         let job = JobId::mint();
         let mut tx = self.databases().begin(scope.database(), repository).await?;
-        outbox::push(&mut tx, repository, job, &ImportGraph { upload, dry_run }, When::default()).await?;
+        outbox::push(&mut tx, repository, job, &payload, When::default()).await?;
         let action = if dry_run { "graph.import_tried" } else { "graph.imported" };
-        self.commit_recorded(tx, origin, scope, action, &blob.hash.to_string()).await?;
+        self.commit_recorded(tx, origin, scope, action, &named).await?;
         Ok(job)
     }
 }

@@ -209,6 +209,7 @@ impl App {
             config: self.config(),
             billing: &billing,
             on_cost: &on_cost,
+            budget: None,
             deadline: Some(deadline),
             turns: Some(self.turns_to_rank()),
         };

@@ -5,6 +5,7 @@
 //! `&RepoAccess`, which is no proof.
 
 mod accounts;
+mod answers;
 mod api_keys;
 mod audit;
 mod bootstrap;
@@ -33,10 +34,12 @@ mod promptsets;
 mod proofs;
 mod references;
 mod registration;
+mod registry;
 mod report_exports;
 mod reports;
 mod repositories;
 mod request;
+mod revocations;
 mod roles;
 mod search;
 mod sessions;
@@ -60,6 +63,7 @@ use okt_auth::seal::Seal;
 use okt_auth::webhooks::WebhookSecrets;
 use okt_config::{Config, Secret};
 use okt_providers::GuardedClient;
+use okt_providers::registry::Registries;
 use okt_providers::search::Search;
 use okt_queue::Changes;
 use okt_store::{Blobs, Databases};
@@ -70,8 +74,9 @@ use crate::health::Watch;
 use crate::search::{QuestionVectors, Rerankings};
 
 pub use accounts::{Profile, ProfileChange, SessionTokens, SignedIn};
+pub use answers::{AnswerListing, AnswerWatch, AskEstimate, AskRequest, Asked, ListedAnswer, SeenAnswer};
 pub use api_keys::KeyRequest;
-pub use bundles::GraphExportRequest;
+pub use bundles::{GraphExportRequest, GraphOf};
 pub use concepts::{
     ConceptListing, Floored, Floors, ListedConcept, OfFacts, SeenConcept, SeenRelation, SharedPlace,
 };
@@ -90,6 +95,7 @@ pub use job_events::{JobEvent, JobWatch};
 pub use jobs::{JobScope, JobStats, KindStats};
 pub use moves::{LEFT_BEHIND_FOR, Moved};
 pub use okt_parse::{ImageKind, Kind as SourceKind};
+pub use okt_providers::registry::{Decomposition, Graph, GraphPage, RegistrySource};
 pub use okt_queue::{ActiveJobs, Backlog};
 pub use okt_search::{Field as SearchField, Filter as SearchFilter, Years};
 pub use okt_store::concept_relations::RelationPlace;
@@ -101,10 +107,12 @@ pub use okt_store::search_hits::SourceHit;
 pub use promptsets::SeenPromptset;
 pub use references::{ImportOutcome, Imported, is_reference_list};
 pub use registration::{NewAccount, Setup};
+pub use registry::{RegistryChoice, SeenFound};
 pub use report_exports::ReportExport;
 pub use reports::{ReportEdit, ReportHealth, ReportText, SeenReport};
 pub use repositories::{RepositoryRequest, SeenRepository};
 pub use request::Origin;
+pub use revocations::RevokedIn;
 pub use roles::DomainPermissions;
 pub use search::{
     DEGRADED, FacetValue, Facets, Ranks, SearchAfter, SearchHit, SearchPlace, SearchRequest, SearchResults,
@@ -140,6 +148,8 @@ struct Inner {
     auth: Auth,
     /// The way out, and who looks for sources there; `None` if no root CA certificates are installed.
     web: Option<(GuardedClient, Search)>,
+    /// `None` where `web` is.
+    registries: Option<Registries>,
     /// Turns to read the document of a client.
     documents: Semaphore,
     /// For answers that are kept to be given again.
@@ -166,7 +176,7 @@ impl App {
         let webhook_secrets = WebhookSecrets::new(&config, secret);
         let auth = Auth::new(&config, databases.clone(), secret);
         let setup_code = registration::setup_code(&config.bootstrap.setup_code, secret);
-        let web = match GuardedClient::new(&config.providers.resolution.fetch.allow_private) {
+        let web = match GuardedClient::of(&config.providers) {
             Ok(web) => Some((web.clone(), Search::new(&config, &web))),
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
@@ -174,6 +184,7 @@ impl App {
                 None
             }
         };
+        let registries = web.as_ref().map(|(client, _)| Registries::new(&config, client));
         let ai = Ai::new(&config, &databases, web.as_ref().map(|(client, _)| client));
         let (documents, changes, watch) = (Semaphore::new(DOCUMENTS), Changes::default(), Watch::default());
         let turns_to_rank = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -188,6 +199,7 @@ impl App {
             rerankings: Rerankings::default(),
             auth,
             web,
+            registries,
             documents,
             answers,
             webhook_secrets,
@@ -237,6 +249,10 @@ impl App {
 
     fn web(&self) -> Option<&GuardedClient> {
         self.0.web.as_ref().map(|(client, _)| client)
+    }
+
+    fn registries(&self) -> Option<&Registries> {
+        self.0.registries.as_ref()
     }
 
     fn documents(&self) -> &Semaphore {

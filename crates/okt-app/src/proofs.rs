@@ -43,7 +43,7 @@ const WITHOUT: [(&str, &[&str]); 6] = [
     ),
     (
         "for the operator at the command line, who holds the keys of the databases",
-        &["move_repository", "promote_by_email", "reset_password"],
+        &["move_repository", "promote_by_email", "reset_password", "revoke_origin"],
     ),
 ];
 

@@ -4,14 +4,16 @@ use okt_auth::permissions::RepositoryManage;
 use okt_auth::{RepoAccess, RepoScope};
 use okt_config::{ResolutionProvider, SearchProvider};
 use okt_extract::Promptset;
+use okt_interchange::origin::is_key_id;
 use okt_model::{
     ContentHash, Context, Error, JobId, Money, PushLevel, RefineConcepts, RepositorySettings, Result, Stages,
-    SummarizeConcepts, UnmappedContexts, Waiting,
+    SummarizeConcepts, Trust, UnmappedContexts, Waiting,
 };
 use okt_queue::jobs;
 use okt_store::outbox::{self, When};
 use okt_store::{ai_calls, contexts, promptsets, repository_settings, summary_states};
 
+use crate::registry::RegistryChoice;
 use crate::{App, Origin};
 
 const HASHES: usize = 1_000;
@@ -23,6 +25,12 @@ pub struct SeenSettings {
     pub contexts: Vec<Context>,
     pub stages: Stages<bool>,
     pub budget: SeenBudget,
+    /// The registries of the installation.
+    pub registries: Vec<RegistryChoice>,
+    /// With what the installation signs what it contributes.
+    pub signing_key_id: Option<String>,
+    /// What each person may spend on answers in a day; `None` is no limit.
+    pub ask_per_day: Option<Money>,
 }
 
 /// What a repository may spend in a month, and has spent in this one.
@@ -58,6 +66,8 @@ pub enum SettingsChange {
         id: Option<String>,
         push_level: Option<String>,
         allowed_models: Option<Vec<String>>,
+        trust: Option<Trust>,
+        trusted_keys: Option<Vec<String>>,
     },
     /// What is taken from a registry, where that is to change, and what is used here.
     Promptsets {
@@ -68,6 +78,11 @@ pub enum SettingsChange {
     Stages(Stages),
     /// What becomes of a concept whose context the repository does not have.
     UnmappedContexts(UnmappedContexts),
+    /// Who may have a model answer, and what each person may spend on that in a day: `Some(None)` is what the installation gives.
+    Ask {
+        viewers: Option<bool>,
+        per_person_per_day_usd: Option<Option<f64>>,
+    },
 }
 
 impl SettingsChange {
@@ -80,6 +95,7 @@ impl SettingsChange {
             Self::Budget(_) => "budget",
             Self::Stages(_) => "stages",
             Self::UnmappedContexts(_) => "unmapped_contexts",
+            Self::Ask { .. } => "ask",
         }
     }
 }
@@ -162,7 +178,7 @@ impl App {
         match change {
             SettingsChange::Provider { id, enabled } => switch(settings, &id, enabled)?,
             SettingsChange::AutoContribute(enabled) => settings.auto_contribute = enabled,
-            SettingsChange::Registry { id, push_level, allowed_models } => {
+            SettingsChange::Registry { id, push_level, allowed_models, trust, trusted_keys } => {
                 if let Some(id) = &id {
                     self.check_registry(id)?;
                 }
@@ -171,6 +187,17 @@ impl App {
                     level.ok_or_else(|| Error::invalid("push_level", "must be facts or concepts"))?;
                 settings.registry_id = id;
                 settings.allowed_models = allowed_models.map(checked_models).transpose()?;
+                // What is left out stays: nobody trusts everybody by leaving something out.
+                settings.trust = trust.unwrap_or(settings.trust);
+                if let Some(keys) = trusted_keys {
+                    settings.trusted_keys = checked_keys(keys)?;
+                }
+                if settings.trust == Trust::Listed && settings.trusted_keys.is_empty() {
+                    return Err(Error::invalid(
+                        "trusted_keys",
+                        "must name a key where trust is listed; otherwise nothing would be taken",
+                    ));
+                }
             }
             SettingsChange::Promptsets { accepted, used } => {
                 if let Some(hashes) = accepted {
@@ -189,6 +216,18 @@ impl App {
                 settings.monthly_usd = monthly_usd.map(|usd| self.checked_budget(usd)).transpose()?;
             }
             SettingsChange::UnmappedContexts(chosen) => settings.unmapped_contexts = chosen,
+            SettingsChange::Ask { viewers, per_person_per_day_usd } => {
+                let ours = &mut settings.ask;
+                ours.viewers = viewers.unwrap_or(ours.viewers);
+                if let Some(usd) = per_person_per_day_usd {
+                    let money = |usd: f64| {
+                        Money::from_usd(usd).ok_or_else(|| {
+                            Error::invalid("per_person_per_day_usd", "must be from 0 to 1000000000, or null")
+                        })
+                    };
+                    ours.per_person_per_day = usd.map(money).transpose()?;
+                }
+            }
             SettingsChange::Stages(stages) => {
                 let ours = &mut settings.stages;
                 ours.refinement = stages.refinement.or(ours.refinement);
@@ -222,7 +261,9 @@ impl App {
                 .image_extraction
                 .unwrap_or(providers.decomposition.image_extraction.enabled),
         };
-        Ok(SeenSettings { settings, contexts, stages, budget })
+        let (registries, signing_key_id) = (self.registry_choices(), self.signing_key_id());
+        let ask_per_day = self.daily_limit(settings.ask);
+        Ok(SeenSettings { settings, contexts, stages, budget, registries, signing_key_id, ask_per_day })
     }
 
     /// The operator's limit binds everybody: who may change it changes the setting.
@@ -241,13 +282,8 @@ impl App {
         }
     }
 
-    /// The one of `providers.registry` is called `default` where there is no list.
     fn check_registry(&self, id: &str) -> Result<()> {
-        let providers = &self.config().providers;
-        let listed = providers.registries.iter().map(|entry| entry.id.as_str());
-        let single =
-            (providers.registries.is_empty() && providers.registry.url.is_some()).then_some("default");
-        if listed.chain(single).any(|known| known == id) {
+        if self.registry_choices().iter().any(|choice| choice.id == id) {
             return Ok(());
         }
         Err(Error::invalid("id", "no registry of this installation has this id"))
@@ -282,6 +318,15 @@ fn checked_models(models: Vec<String>) -> Result<Vec<String>> {
     } else {
         Err(Error::invalid("allowed_models", "must be at most 100 names of models"))
     }
+}
+
+fn checked_keys(mut keys: Vec<String>) -> Result<Vec<String>> {
+    if keys.len() > MODELS || !keys.iter().all(|key| is_key_id(key)) {
+        return Err(Error::invalid("trusted_keys", "must be at most 100 ids of signing keys (okp_…)"));
+    }
+    keys.sort();
+    keys.dedup();
+    Ok(keys)
 }
 
 /// In the form in which they are compared.

@@ -3,9 +3,11 @@
 use okt_auth::RepoScope;
 use okt_auth::permissions::SourceRead;
 use okt_extract::Text;
-use okt_model::{Error, PartialText, Passage, Result, Source, SourceId, SourceImage, TextFile, TextParts};
+use okt_model::{
+    Error, ImportOrigin, PartialText, Passage, Result, Source, SourceId, SourceImage, TextFile, TextParts,
+};
 use okt_store::facts::Resting;
-use okt_store::{facts, source_images, source_marks, source_texts, sources};
+use okt_store::{facts, imports, source_images, source_marks, source_texts, sources};
 
 use crate::App;
 
@@ -15,6 +17,8 @@ pub struct SeenSource {
     /// None until it has been read.
     pub text: Option<PartialText>,
     pub images: Vec<SourceImage>,
+    /// Where it came from, if it was not read here.
+    pub origin: Option<ImportOrigin>,
 }
 
 /// A sentence of a source.
@@ -58,8 +62,9 @@ impl App {
         };
         let text = source_texts::find_parts(&mut tx, repository, id, parts).await?;
         let images = source_images::list(&mut tx, repository, id).await?;
+        let origin = imports::find_of_source(&mut tx, repository, id).await?;
         tx.commit().await?;
-        Ok((SeenSource { source, text, images }, admitted))
+        Ok((SeenSource { source, text, images, origin }, admitted))
     }
 
     /// The text of a source, or its Markdown, to be read by [`Self::read_text`].

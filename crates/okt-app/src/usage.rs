@@ -3,8 +3,8 @@
 use chrono::{Datelike as _, NaiveDate};
 use okt_auth::permissions::AiUsageRead;
 use okt_auth::{RepoScope, SystemScope};
-use okt_model::{Error, RepositoryId, Result, Usage, UsageFilter, UsageGroup};
-use okt_store::ai_calls;
+use okt_model::{Error, RepositoryId, Result, Savings, Usage, UsageFilter, UsageGroup};
+use okt_store::{ai_calls, packages};
 
 use crate::App;
 
@@ -21,6 +21,14 @@ impl App {
         filter: UsageFilter,
     ) -> Result<(Vec<Usage>, Usage)> {
         self.sums(Some(scope.repository()), filter).await
+    }
+
+    /// What the repository's imports from registries have saved.
+    pub async fn savings(&self, scope: &RepoScope<AiUsageRead>, filter: UsageFilter) -> Result<Savings> {
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        let saved = packages::sum_saved(&mut tx, scope.repository(), (filter.from, filter.to)).await?;
+        tx.commit().await?;
+        Ok(saved)
     }
 
     /// Of the whole installation.

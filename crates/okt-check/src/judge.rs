@@ -52,6 +52,8 @@ pub struct Judging<'a> {
     pub config: &'a Config,
     pub billing: &'a Billing,
     pub on_cost: &'a (dyn Fn(Cost) + Send + Sync),
+    /// What may be spent on it, beside what the repository may.
+    pub budget: Option<&'a Arc<SubjectBudget>>,
     /// What a model has not said by then is not said.
     pub deadline: Option<Instant>,
     /// Whoever keeps a core busy while somebody waits takes turns with others.
@@ -84,10 +86,23 @@ impl Judge {
         if !settings.enabled || settings.model.is_empty() {
             return Ok(Self::Nobody);
         }
-        if settings.model == POSTURE_MODEL || !paid {
+        if !paid {
             return Ok(Self::Rule);
         }
-        let model = ai.model(&settings.model)?;
+        Self::named(ai, databases, repository, &settings.model).await
+    }
+
+    /// By this model, or by rules where it is the one in our own process.
+    pub async fn named(
+        ai: &Ai,
+        databases: &Databases,
+        repository: RepositoryId,
+        model: &str,
+    ) -> Result<Self> {
+        if model == POSTURE_MODEL {
+            return Ok(Self::Rule);
+        }
+        let model = ai.model(model)?;
         let mut conn = databases.acquire_system().await?;
         let used = promptsets::find_used(&mut conn, repository).await?;
         drop(conn);
@@ -258,7 +273,8 @@ impl Asking<'_> {
             return Ok(judged);
         }
         let budget = Arc::clone(self.budget);
-        let asker = Asker::new(ai, (*billing).clone(), SubjectBudget::unlimited(), budget, *on_cost);
+        let subject = self.judging.budget.cloned().unwrap_or_else(|| Arc::new(SubjectBudget::unlimited()));
+        let asker = Asker::new(ai, (*billing).clone(), subject, budget, *on_cost);
         let judged = asker.ask(self.model, Operation::PostureClassification, &question, None, read).await?;
         asker.stored().await?;
         Ok(judged)

@@ -5,10 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use okt_app::{App, Origin};
+use okt_app::{App, Origin, RevokedIn};
 use okt_config::{Loaded, Secret};
-use okt_model::Error;
+use okt_interchange::origin::{self, SigningKey};
+use okt_model::{Error, Revoked};
 use okt_store::{Blobs, Databases, Purpose};
+use rand::TryRng as _;
+use rand::rngs::SysRng;
 
 use crate::secret::signing_secret;
 
@@ -42,9 +45,23 @@ enum AdminCommand {
         #[arg(long, value_name = "DATABASE")]
         to: String,
     },
+    /// Remove what was imported from a key from all repositories, and take nothing of it any more: what it signed, and what it
+    /// pushed to a registry. Facts that other sources say as well stay.
+    RevokeOrigin {
+        /// Id of a signing key (okp_…) or of a key of a registry (okg_…).
+        key: String,
+        /// Only show what would be removed.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Print a new key for `providers.registry.signing_key`, and its id, by which others trust it.
+    SigningKey,
 }
 
 pub(crate) fn main(loaded: &Loaded, args: &AdminArgs) -> anyhow::Result<ExitCode> {
+    if matches!(args.command, AdminCommand::SigningKey) {
+        return signing_key();
+    }
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
     runtime.block_on(async {
         Databases::reach(&loaded.config).await?;
@@ -99,8 +116,56 @@ async fn run(app: &App, command: &AdminCommand) -> anyhow::Result<()> {
                 writeln!(out, "{repository} moved from {} to {to}", moved.from)?;
             }
         }
+        AdminCommand::RevokeOrigin { key, dry_run } => {
+            let origin = Origin::service("okt admin revoke-origin");
+            let mut lines = Vec::new();
+            app.revoke_origin(&origin, key, *dry_run, |found| lines.push(revoked_line(&found))).await?;
+            for line in &lines {
+                writeln!(out, "{line}")?;
+            }
+            match (lines.is_empty(), dry_run) {
+                (true, _) => writeln!(out, "nothing here came from {key}")?,
+                (false, true) => writeln!(out, "this would be removed; nothing was")?,
+                (false, false) => {}
+            }
+            if !dry_run {
+                writeln!(out, "{key} is revoked")?;
+            }
+        }
+        AdminCommand::SigningKey => {}
     }
     Ok(())
+}
+
+/// What was removed from a repository.
+fn revoked_line(found: &RevokedIn) -> String {
+    let Revoked {
+        imports,
+        sources,
+        emptied,
+        facts,
+        concepts,
+        summaries,
+        definitions,
+        reports,
+        investigations,
+    } = found.revoked;
+    format!(
+        "{}: {imports} imports: {sources} sources removed, {emptied} sources emptied, {facts} statements, {concepts} concepts, \
+         {summaries} summaries, {definitions} definitions, {reports} reports, {investigations} investigations",
+        found.repository.slug
+    )
+}
+
+fn signing_key() -> anyhow::Result<ExitCode> {
+    let mut seed = [0; 32];
+    SysRng.try_fill_bytes(&mut seed).context("the system has no random numbers")?;
+    let written = origin::written(&seed);
+    let key = SigningKey::read(&written).context("a key could not be read back")?;
+    // Apart, so that the key can be handed on by itself.
+    writeln!(std::io::stderr(), "The id of the key is {}. The key is shown this once:", key.id())?;
+    writeln!(std::io::stdout(), "{written}")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Without the end of the line.

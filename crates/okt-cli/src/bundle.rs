@@ -12,7 +12,8 @@ use clap::{Args, Subcommand};
 use okt_interchange::bundle::{Limits, Read, Row, read};
 use serde_json::{Value, json};
 
-use crate::client::{Client, given};
+use crate::client::Client;
+use crate::client::remote::{connect, counted, inside, runtime};
 
 /// Between two looks at a job.
 const LOOK: Duration = Duration::from_secs(1);
@@ -42,15 +43,18 @@ enum BundleCommand {
 
 #[derive(Args)]
 struct ServiceArgs {
-    /// The slug or id of the repository.
-    #[arg(long, value_name = "SLUG")]
-    repository: String,
-    /// The address of the service, such as `http://localhost:8080`; `OKT_URL` if it is not given.
+    /// The slug or id of the repository [default: `OKT_REPOSITORY`, that of `okt repo use`, or the only one].
+    #[arg(long, short, value_name = "SLUG")]
+    repository: Option<String>,
+    /// The address of the service [default: `OKT_URL`, that of `okt login`, or `http://localhost:8080`].
     #[arg(long)]
     url: Option<String>,
-    /// An API key with `graph:export` or `graph:write`, and `job:read`; `OKT_API_KEY` if it is not given.
+    /// An API key with `graph:export` or `graph:write`, and `job:read` [default: `OKT_API_KEY`, or who is signed in by `okt login`].
     #[arg(long)]
     key: Option<String>,
+    /// Print what the service says as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args)]
@@ -119,19 +123,14 @@ pub fn main(args: &BundleArgs) -> ExitCode {
     }
 }
 
-fn asked(args: &ServiceArgs) -> anyhow::Result<Client> {
-    let url = given(args.url.as_deref(), "OKT_URL").context("name the service by --url or OKT_URL")?;
-    let key = given(args.key.as_deref(), "OKT_API_KEY").context("give an API key by --key or OKT_API_KEY")?;
-    Client::new(&url, &key, args.repository.clone())
-}
-
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+async fn asked(args: &ServiceArgs) -> anyhow::Result<Client> {
+    let client = connect(args.url.as_deref(), args.key.as_deref(), String::new())?;
+    inside(client, args.repository.as_deref()).await
 }
 
 fn export(args: &ExportArgs) -> anyhow::Result<()> {
-    let client = asked(&args.service)?;
     runtime()?.block_on(async {
+        let client = asked(&args.service).await?;
         let mut body = json!({
             "destination": "file", "include_bodies": args.bodies, "include_images": !args.no_images,
         });
@@ -146,21 +145,41 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
         client.download(&format!("/export-graph/{job}/file"), &mut file).await?;
         file.sync_all()?;
         std::fs::rename(&part, &args.file).with_context(|| format!("can't write {}", args.file.display()))?;
-        say(&output)
+        if args.service.json {
+            return say(&output);
+        }
+        let sha256 = output["sha256"].as_str().unwrap_or_default();
+        Ok(writeln!(io::stdout(), "{}: {sha256}", args.file.display())?)
     })
 }
 
 fn import(args: &ImportArgs) -> anyhow::Result<()> {
-    let client = asked(&args.service)?;
     let open = opener(args.file.clone());
     // Before anything is sent.
     drop(open()?);
     runtime()?.block_on(async {
+        let client = asked(&args.service).await?;
         let sent = client.upload_bundle(open).await?;
         let body = json!({ "upload_id": sent.body["upload_id"], "dry_run": args.dry_run });
         let job = job_of(&client.post("/import-graph", &body).await?.body)?;
-        say(&ended(&client, &job).await?)
+        let output = ended(&client, &job).await?;
+        if args.service.json {
+            return say(&output);
+        }
+        let done = if args.dry_run { "would be added" } else { "added" };
+        Ok(writeln!(io::stdout(), "{done}: {}", added(&output["rows"]))?)
     })
+}
+
+/// What is new, for people.
+fn added(rows: &Value) -> String {
+    let kinds = ["sources", "facts", "concepts", "reports", "investigations"];
+    let counted = kinds.iter().filter_map(|kind| {
+        let count = rows[kind]["added"].as_u64().filter(|count| *count > 0)?;
+        Some(counted(count, kind.trim_end_matches('s')))
+    });
+    let counted: Vec<String> = counted.collect();
+    if counted.is_empty() { "nothing, all of it is here".to_owned() } else { counted.join(", ") }
 }
 
 /// Opens the file, or the sample if there is none.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use okt_config::{Config, Loaded, StorageBackend};
@@ -11,50 +11,112 @@ use okt_jobs::ParserState;
 use okt_providers::GuardedClient;
 use okt_providers::ai::{AiError, Models};
 use okt_store::Databases;
+use serde::Serialize;
 
 /// For the answer of a model's server.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The oldest PostgreSQL that is tested.
 const OLDEST_POSTGRES: u32 = 15;
+/// More than an answer takes to come.
+const CLOCKS_APART: Duration = Duration::from_secs(5);
 
-/// What was found, a line each.
+/// What was found.
 #[derive(Default)]
-pub(crate) struct Findings {
-    said: Vec<String>,
-    warned: usize,
-    failed: usize,
+pub(crate) struct Findings(Vec<Finding>);
+
+#[derive(Serialize)]
+pub(crate) struct Finding {
+    level: Level,
+    /// What was found, and why it matters.
+    what: String,
+    /// The command that mends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Ok,
+    Note,
+    Warning,
+    Error,
+}
+
+impl Level {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
 }
 
 impl Findings {
-    pub(crate) const fn is_sound(&self) -> bool {
-        self.failed == 0
+    pub(crate) fn is_sound(&self) -> bool {
+        self.failed() == 0
     }
 
-    fn good(&mut self, what: impl fmt::Display) {
-        self.said.push(format!("ok: {what}"));
+    pub(crate) fn failed(&self) -> usize {
+        self.count(Level::Error)
     }
 
-    fn note(&mut self, what: impl fmt::Display) {
-        self.said.push(format!("note: {what}"));
+    pub(crate) fn warned(&self) -> usize {
+        self.count(Level::Warning)
     }
 
-    fn warn(&mut self, what: impl fmt::Display) {
-        self.said.push(format!("warning: {what}"));
-        self.warned += 1;
+    fn count(&self, level: Level) -> usize {
+        self.0.iter().filter(|finding| finding.level == level).count()
     }
 
-    fn fail(&mut self, what: impl fmt::Display) {
-        self.said.push(format!("error: {what}"));
-        self.failed += 1;
+    pub(crate) fn all(&self) -> &[Finding] {
+        &self.0
+    }
+
+    fn push(&mut self, level: Level, what: impl fmt::Display, mend: Option<String>) {
+        self.0.push(Finding { level, what: what.to_string(), mend });
+    }
+
+    pub(crate) fn good(&mut self, what: impl fmt::Display) {
+        self.push(Level::Ok, what, None);
+    }
+
+    pub(crate) fn note(&mut self, what: impl fmt::Display) {
+        self.push(Level::Note, what, None);
+    }
+
+    pub(crate) fn warn(&mut self, what: impl fmt::Display) {
+        self.push(Level::Warning, what, None);
+    }
+
+    pub(crate) fn warn_and(&mut self, what: impl fmt::Display, mend: impl Into<String>) {
+        self.push(Level::Warning, what, Some(mend.into()));
+    }
+
+    pub(crate) fn fail(&mut self, what: impl fmt::Display) {
+        self.push(Level::Error, what, None);
+    }
+
+    pub(crate) fn fail_and(&mut self, what: impl fmt::Display, mend: impl Into<String>) {
+        self.push(Level::Error, what, Some(mend.into()));
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.level.word(), self.what)?;
+        self.mend.as_ref().map_or(Ok(()), |mend| write!(f, "\n  mend it: {mend}"))
     }
 }
 
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for line in &self.said {
-            writeln!(f, "{line}")?;
+        for finding in &self.0 {
+            writeln!(f, "{finding}")?;
         }
-        match (self.failed, self.warned) {
+        match (self.failed(), self.warned()) {
             (0, 0) => writeln!(f, "The configuration is valid."),
             (0, warned) => writeln!(f, "The configuration is valid, with {warned} warnings."),
             (failed, _) => writeln!(f, "The configuration is not usable: {failed} errors."),
@@ -77,7 +139,7 @@ pub(crate) fn run(loaded: &Loaded, online: bool) -> anyhow::Result<Findings> {
     runtime.block_on(async {
         parser(config, &mut found).await?;
         if online {
-            databases(config, &mut found).await?;
+            databases(loaded, &mut found).await?;
             models(config, &mut found).await;
         }
         anyhow::Ok(())
@@ -86,7 +148,7 @@ pub(crate) fn run(loaded: &Loaded, online: bool) -> anyhow::Result<Findings> {
 }
 
 /// Whether files can be kept. The folder itself is made when the service starts.
-fn storage(config: &Config, found: &mut Findings) {
+pub(crate) fn storage(config: &Config, found: &mut Findings) {
     let storage = &config.providers.storage;
     if storage.backend != StorageBackend::Filesystem {
         return;
@@ -103,31 +165,42 @@ fn storage(config: &Config, found: &mut Findings) {
     }
 }
 
-async fn parser(config: &Config, found: &mut Findings) -> anyhow::Result<()> {
+pub(crate) async fn parser(config: &Config, found: &mut Findings) -> anyhow::Result<()> {
     match crate::serve::parser(config)?.check().await {
         ParserState::Ok => {}
         ParserState::NoPdf(why) if config.providers.parsing.pdfium.is_some() => {
             found.fail(format!("providers.parsing.pdfium: {why}"));
         }
-        ParserState::NoPdf(why) => found.warn(why),
+        ParserState::NoPdf(why) => found.warn_and(
+            why,
+            "okt up --yes   # or, in a checkout: export SVC__PROVIDERS__PARSING__PDFIUM=$(scripts/pdfium)",
+        ),
         ParserState::Broken(why) => found.fail(why),
     }
     Ok(())
 }
 
-async fn databases(config: &Config, found: &mut Findings) -> anyhow::Result<()> {
+pub(crate) async fn databases(loaded: &Loaded, found: &mut Findings) -> anyhow::Result<()> {
+    let config = &loaded.config;
     for (name, inspected) in Databases::inspect(config).await? {
         let inspected = match inspected {
             Ok(inspected) => inspected,
             Err(error) => {
-                found.fail(error);
+                // What to do elsewhere is in the error itself.
+                match crate::up::remedy(loaded) {
+                    Some(remedy) => found.fail_and(error, remedy),
+                    None => found.fail(error),
+                }
                 continue;
             }
         };
         let version = &inspected.version;
         let major = version.split(['.', ' ']).next().and_then(|major| major.parse::<u32>().ok());
-        if major.is_some_and(|major| major < OLDEST_POSTGRES) {
-            found.fail(format!("databases.{name}: PostgreSQL {version} is older than {OLDEST_POSTGRES}"));
+        if let Some(major) = major.filter(|major| *major < OLDEST_POSTGRES) {
+            found.fail_and(
+                format!("databases.{name}: PostgreSQL {version} is older than {OLDEST_POSTGRES}"),
+                format!("pg_upgradecluster {major} main   # on its machine, if that is Debian"),
+            );
         }
         let vectors = match &inspected.pgvector {
             Some(version) => format!(", pgvector {version}"),
@@ -137,14 +210,37 @@ async fn databases(config: &Config, found: &mut Findings) -> anyhow::Result<()> 
             0 => "up to date".to_owned(),
             pending => format!("{pending} migrations to be applied at the next start, or by `okt migrate`"),
         };
+        let apart = apart(inspected.now);
+        if apart > CLOCKS_APART {
+            found.warn_and(
+                format!(
+                    "databases.{name}: its clock is {} s apart from that of this machine, so sessions and keys end too early \
+                     or too late",
+                    apart.as_secs()
+                ),
+                "timedatectl set-ntp true   # on both machines",
+            );
+        }
         found.good(format!("databases.{name}: PostgreSQL {version}{vectors}, {pending}"));
         if inspected.wants_pgvector && inspected.pgvector.is_none() && vectors_are_there(config) {
-            found.warn(format!(
-                "databases.{name}: has no pgvector of 0.8 or later that this login may switch on, so facts get no vectors"
-            ));
+            let package = major
+                .map_or_else(String::new, |major| format!("apt-get install postgresql-{major}-pgvector && "));
+            found.warn_and(
+                format!(
+                    "databases.{name}: has no pgvector of 0.8 or later that this login may switch on, so facts get no vectors"
+                ),
+                format!("{package}psql -c 'CREATE EXTENSION vector' DATABASE   # on its machine, as a superuser"),
+            );
         }
     }
     Ok(())
+}
+
+/// How far two clocks are from each other.
+#[expect(clippy::disallowed_methods, reason = "this machine's clock is what is looked at")]
+fn apart(epoch_seconds: f64) -> Duration {
+    let ours = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    Duration::try_from_secs_f64((ours - epoch_seconds).abs()).unwrap_or(Duration::MAX)
 }
 
 /// Whether pgvector is where vectors are kept.
@@ -152,12 +248,12 @@ const fn vectors_are_there(config: &Config) -> bool {
     config.providers.vector_store.host.is_empty() && !config.providers.embedding.model.is_empty()
 }
 
-async fn models(config: &Config, found: &mut Findings) {
+pub(crate) async fn models(config: &Config, found: &mut Findings) {
     let mut used = config.models_in_use().peekable();
     if used.peek().is_none() {
         return;
     }
-    let models = match GuardedClient::new(&config.providers.resolution.fetch.allow_private) {
+    let models = match GuardedClient::of(&config.providers) {
         Ok(client) => Models::new(config, &client),
         Err(error) => return found.fail(format!("no model can be called: {error}")),
     };

@@ -3,18 +3,28 @@
 //! Requests are made by the client of services that the operator named: it may reach private addresses, and no others than the
 //! one it was given.
 
+pub(crate) mod find;
+pub(crate) mod job;
+pub(crate) mod login;
+pub(crate) mod remote;
+pub(crate) mod repo;
+pub(crate) mod source;
+
 use std::fmt::Write as _;
 use std::io::{self, Read};
 use std::iter;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use futures_util::stream;
-use http::header::AUTHORIZATION;
-use http::{HeaderValue, StatusCode};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Method, StatusCode};
 use okt_providers::{GuardedClient, Pieces, Request, Service, Timeouts, retry_after};
 use serde_json::Value;
-use url::Url;
+use url::{Url, form_urlencoded};
+
+use login::Login;
 
 /// How long a service may refuse requests with 429 or 503 before it is given up.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -34,9 +44,57 @@ const LONG: Timeouts = Timeouts {
 
 pub struct Client {
     service: Service,
-    bearer: HeaderValue,
+    /// Renewed where it is of a login.
+    token: Mutex<String>,
+    login: Option<Login>,
     /// The repository's slug.
     pub repository: String,
+}
+
+/// A file for a form, and what is said about it.
+pub(crate) struct Upload {
+    name: String,
+    bytes: Vec<u8>,
+    pub(crate) fields: Vec<(&'static str, String)>,
+}
+
+impl Upload {
+    pub(crate) fn new(name: &str, bytes: Vec<u8>) -> Self {
+        // Nothing in it may end the line, or the name.
+        let name = name.replace(|c: char| c.is_control() || matches!(c, '"' | '\\'), "_");
+        Self { name, bytes, fields: Vec::new() }
+    }
+
+    /// A form, and what separates its parts.
+    fn form(&self) -> (String, Vec<u8>) {
+        // Longer than anything that a file repeats by chance; whoever knows it only spoils their own file.
+        let boundary = "okt-source-5d0a4c61a3c2f60b8d1e94277b1f4f0e".to_owned();
+        let mut form = String::new();
+        for (name, value) in &self.fields {
+            let _ = write!(
+                form,
+                "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n"
+            );
+        }
+        let kind = match self.name.rsplit('.').next().map(str::to_ascii_lowercase).as_deref() {
+            Some("pdf") => "application/pdf",
+            Some("html" | "htm") => "text/html",
+            Some("md" | "markdown") => "text/markdown; charset=utf-8",
+            Some("txt" | "bib" | "ris") => "text/plain; charset=utf-8",
+            Some("json") => "application/json",
+            _ => "application/octet-stream",
+        };
+        let _ = write!(
+            form,
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{}\"\r\n\
+             Content-Type: {kind}\r\n\r\n",
+            self.name
+        );
+        let mut form = form.into_bytes();
+        form.extend_from_slice(&self.bytes);
+        form.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+        (boundary, form)
+    }
 }
 
 /// An answer, and how long it took without the refusals before it.
@@ -50,10 +108,75 @@ impl Client {
     pub fn new(url: &str, key: &str, repository: String) -> anyhow::Result<Self> {
         let url = url.trim_end_matches('/').trim_end_matches("/api/v1");
         let url = Url::parse(url).with_context(|| format!("{url} is no address of a service"))?;
-        let mut bearer = HeaderValue::from_str(&format!("Bearer {key}"))
-            .context("the key has characters that no key has; check --key or OKT_API_KEY")?;
+        let service = GuardedClient::new(&[])?.service(&url);
+        let client = Self { service, token: Mutex::new(key.to_owned()), login: None, repository };
+        client.bearer().context("the key has characters that no key has; check --key or OKT_API_KEY")?;
+        Ok(client)
+    }
+
+    /// As whoever is signed in.
+    pub(crate) fn of_login(login: Login, repository: String) -> anyhow::Result<Self> {
+        let client = Self::new(&login.url, &login.token, repository)?;
+        Ok(Self { login: Some(login), ..client })
+    }
+
+    /// The repository that was chosen at that service.
+    pub(crate) fn login_repository(&self) -> Option<String> {
+        self.login.as_ref()?.repository.clone()
+    }
+
+    fn bearer(&self) -> anyhow::Result<HeaderValue> {
+        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {token}"))?;
         bearer.set_sensitive(true);
-        Ok(Self { service: GuardedClient::new(&[])?.service(&url), bearer, repository })
+        Ok(bearer)
+    }
+
+    /// Gets the next token, where there may be one.
+    async fn renew(&self) -> anyhow::Result<bool> {
+        if !self.login.as_ref().is_some_and(Login::can_refresh) {
+            return Ok(false);
+        }
+        let ended = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let login = Login::renew(&ended, &self.service).await?;
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = login.token;
+        Ok(true)
+    }
+
+    /// Of the API itself; any other answer than a success is an error.
+    pub(crate) async fn installation(&self, path: &str, query: &[(&str, &str)]) -> anyhow::Result<Answer> {
+        self.send(path, query, Request::get).await?.success(path)
+    }
+
+    /// Whatever is asked of the API, and whatever the answer. The path may have a query.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> anyhow::Result<Answer> {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let query: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        let query: Vec<(&str, &str)> =
+            query.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let json = HeaderValue::from_static("application/json");
+        let request = |url| {
+            let request = Request::get(url).method(method.clone());
+            match &body {
+                Some(body) => request.body(body.clone()).header(CONTENT_TYPE, json.clone()),
+                None => request,
+            }
+        };
+        self.send(path, &query, request).await
+    }
+
+    /// Below the repository.
+    pub(crate) async fn upload_file(&self, path: &str, upload: &Upload) -> anyhow::Result<Answer> {
+        let (boundary, form) = upload.form();
+        let kind = HeaderValue::from_str(&format!("multipart/form-data; boundary={boundary}"))?;
+        let path = self.path(path);
+        let request = |url| Request::post_as(url, kind.clone(), form.clone()).timeouts(LONG);
+        self.send_with(&path, &[], request).await?.success(&path)
     }
 
     /// Below the repository; any other answer than a success is an error.
@@ -104,10 +227,10 @@ impl Client {
     pub async fn download(&self, path: &str, out: &mut impl std::io::Write) -> anyhow::Result<()> {
         let path = format!("/api/v1{}", self.path(path));
         let url = self.service.url(path.split('/').skip(1));
-        let request = Request::get(url.to_string()).header(AUTHORIZATION, self.bearer.clone());
+        let request = Request::get(url.to_string()).header(AUTHORIZATION, self.bearer()?);
         let request = request.timeouts(LONG).max_bytes(u64::MAX);
         let sent = self.service.send(request).await;
-        let mut answer = sent.context("the service does not answer; check that okt serve runs at --url")?;
+        let mut answer = sent.with_context(away)?;
         if !answer.status.is_success() {
             bail!("{path} answered {}", answer.status);
         }
@@ -146,15 +269,20 @@ impl Client {
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let first = Instant::now();
+        let (first, mut renewed) = (Instant::now(), false);
         loop {
-            let request = request(url.to_string()).header(AUTHORIZATION, self.bearer.clone());
+            let request = request(url.to_string()).header(AUTHORIZATION, self.bearer()?);
             let began = Instant::now();
             let sent = self.service.send(request).await;
-            let answer = sent.context("the service does not answer; check that okt serve runs at --url")?;
+            let answer = sent.with_context(away)?;
             let (status, wait) = (answer.status, retry_after(&answer.headers));
             let bytes = answer.bytes().await.with_context(|| format!("can't read the answer to {path}"))?;
             let took = began.elapsed();
+            // An access token lives for minutes, a watched job for hours.
+            if status == StatusCode::UNAUTHORIZED && !renewed && self.renew().await? {
+                renewed = true;
+                continue;
+            }
             if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
                 && let wait = wait.unwrap_or(Duration::from_secs(1)).max(Duration::from_millis(100))
                 && first.elapsed() + wait < PATIENCE
@@ -206,7 +334,9 @@ impl Answer {
         }
         let text = |name: &str| self.body[name].as_str().unwrap_or_default().to_owned();
         let remedy = match self.status {
-            StatusCode::UNAUTHORIZED => "; give an API key by --key or OKT_API_KEY",
+            StatusCode::UNAUTHORIZED => {
+                "; sign in with okt login, or give an API key by --key or OKT_API_KEY"
+            }
             StatusCode::FORBIDDEN => "; use a key with the permissions of the owner of the repository",
             StatusCode::NOT_FOUND => {
                 "; check --repository, and that the service is no older than this command"
@@ -214,6 +344,16 @@ impl Answer {
             _ => "",
         };
         bail!("/api/v1{path} answered {} {}: {}{remedy}", self.status.as_u16(), text("code"), text("detail"))
+    }
+}
+
+/// What to do about a service that does not answer. Somebody's own may have another port than when they signed in.
+fn away() -> String {
+    match crate::up::address() {
+        Some(url) => format!("the service does not answer; okt up runs at {url}: okt login --url {url}"),
+        None => {
+            "the service does not answer; check --url, and that okt up or okt serve runs there".to_owned()
+        }
     }
 }
 

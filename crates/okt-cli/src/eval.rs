@@ -3,6 +3,7 @@
 //!
 //! The folders are public data sets that are not part of this repository; each module says which layout it reads.
 
+mod ask;
 mod dedup;
 mod facts;
 mod html;
@@ -26,6 +27,11 @@ pub struct EvalArgs {
 
 #[derive(Subcommand)]
 enum EvalCommand {
+    /// Answers: whether their evidence has the documents that answer a question, and what their check lets through.
+    ///
+    /// Asks a running service that has the documents (`okt eval retrieval DIR --load-only`); with `--check` it needs none. Exit
+    /// code 1 if more than 1 % of the swapped sentences pass.
+    Ask(ask::AskArgs),
     /// Pairs of sentences: how many that differ the rule of duplicates merges, and how many that say the same.
     Dedup(FolderArgs),
     /// Facts of texts (*.md, *.txt), by the model that is configured: how many, and how good by the checks of the job.
@@ -71,6 +77,11 @@ pub struct FactsArgs {
 /// Runs a subcommand. `loaded` is asked only by those that need the configuration.
 pub fn run(args: &EvalArgs, loaded: impl FnOnce() -> anyhow::Result<Loaded>) -> anyhow::Result<ExitCode> {
     let table = match &args.command {
+        EvalCommand::Ask(args) => {
+            let (table, code) = ask::measure(args)?;
+            std::io::stdout().write_all(table.as_bytes())?;
+            return Ok(code);
+        }
         EvalCommand::Dedup(args) => dedup::measure(&args.folder)?,
         EvalCommand::Facts(args) => facts::measure(args, &loaded()?)?,
         EvalCommand::Html(args) => html::measure(&args.folder)?,

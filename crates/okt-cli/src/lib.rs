@@ -3,21 +3,27 @@
 //! Each command has a file of its name. To add one: a variant in [`Command`], a file, a line in [`run`].
 
 mod admin;
+mod ask;
+mod backup;
 mod bundle;
 mod check;
 mod client;
 mod config;
 mod dedup;
+mod doctor;
 mod eval;
 mod mcp;
 mod migrate;
 mod parse_worker;
+mod registry;
 mod report;
 mod secret;
 pub mod serve;
 mod telemetry;
+mod up;
 mod vectors;
 mod version;
+mod words;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -26,12 +32,13 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use client::remote;
 use okt_config::{LoadOptions, Loaded};
 
 /// Knowledge-graph research service: sources become atomic facts, traceable to the sentence.
 #[derive(Parser)]
-#[command(name = "okt", version = version::LONG.as_str(), propagate_version = true)]
+#[command(name = "okt", version = version::LONG.as_str(), propagate_version = true, after_help = EXIT_CODES)]
 struct Cli {
     /// Configuration file, or a directory that contains okt.toml.
     #[arg(long, global = true, value_name = "PATH")]
@@ -41,30 +48,73 @@ struct Cli {
     command: Command,
 }
 
+const EXIT_CODES: &str = "Commands that ask a service exit with 0 if it is done, 1 if what was checked or waited for came out badly, 2 for a \
+    wrong command line, 3 if the service refused or could not be asked. All others exit with 0, or with 1 for an error. \
+    Data goes to standard output, everything else to standard error. NO_COLOR turns colours off.";
+
 #[derive(Subcommand)]
 enum Command {
+    /// Start everything for one person: a private PostgreSQL, the service, and the web UI in the browser.
+    Up(up::UpArgs),
     /// Serve the HTTP API and run background jobs.
     Serve(serve::ServeArgs),
     /// Apply pending schema migrations to all databases.
     Migrate(migrate::MigrateArgs),
+    /// Write all databases and files into a folder, as they are at this moment. Nothing has to stop.
+    Backup(backup::BackupArgs),
+    /// Put a backup into empty databases and an empty storage. Nothing may run.
+    Restore(backup::RestoreArgs),
+    /// Sign in to a service, so that other commands work there.
+    Login(client::login::LoginArgs),
+    /// End what `okt login` began.
+    Logout,
+    /// List, make and choose repositories of a service.
+    Repo(client::repo::RepoArgs),
+    /// Add sources to a repository, and watch what becomes of them.
+    Source(client::source::SourceArgs),
+    /// Search a repository. Exits with 1 if nothing is found.
+    Search(client::find::SearchArgs),
+    /// Show and list facts.
+    Fact(client::find::FactArgs),
+    /// Show and list concepts.
+    Concept(client::find::ConceptArgs),
+    /// List, watch, cancel and retry background jobs.
+    Job(client::job::JobArgs),
+    /// Show what a repository has spent on models.
+    Usage(client::job::UsageArgs),
+    /// Call any route of the HTTP API and print its answer.
+    Api(client::job::ApiArgs),
     /// Administer accounts and repositories.
     Admin(admin::AdminArgs),
-    /// Check the stored data, and repair it.
-    Doctor(vectors::DoctorArgs),
+    /// Look at everything that the service needs: what is wrong, why, and the command that mends it.
+    ///
+    /// Exit codes: 0 if nothing is broken, 1 if something is.
+    Doctor(doctor::DoctorArgs),
     /// Re-embed all facts with the configured embedding model. The old vectors are searched until it is done.
     Reembed,
     /// Check merges of facts against the policy in force.
     Dedup(dedup::DedupArgs),
     /// Show or check the configuration.
     Config(config::ConfigArgs),
+    /// Serve a shared registry of packages and bundles, and look after its keys.
+    Registry(registry::RegistryArgs),
     /// Write a repository into a bundle, take one in, or look at one.
     Bundle(bundle::BundleArgs),
+    /// Ask a question of the facts of a repository.
+    ///
+    /// Exit codes: 0 with an answer, 1 where nothing is known, 2 for a wrong command line, 3 if the service could not be asked.
+    Ask(ask::AskArgs),
     /// Check a text against the facts of a repository.
     Report(report::ReportArgs),
     /// Connect an agent that starts a program (Model Context Protocol): messages go between standard input and output and a service.
     Mcp(mcp::McpArgs),
-    /// Measure how well documents are read, facts made, compared and found, on a data set of your own or a public one.
+    /// Measure how well documents are read, facts made, compared and found, and questions answered, on a data set of your own or a
+    /// public one.
     Eval(eval::EvalArgs),
+    /// Print what makes a shell complete commands and options.
+    Completions(words::CompletionsArgs),
+    /// Write manual pages, one for each command.
+    Man(words::ManArgs),
     /// Parse one document from standard input in a sandbox. Started by the service; not for direct use.
     #[command(hide = true)]
     ParseWorker(parse_worker::ParseWorkerArgs),
@@ -111,17 +161,35 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     // Two crates bring a provider each; without a choice the first TLS connection would panic.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     match &cli.command {
+        Command::Up(args) => up::main(cli.config.clone(), args),
         Command::Serve(args) => serve::main(load(cli.config.clone())?, args, serve::service),
         Command::Migrate(args) => migrate::main(&load(cli.config.clone())?, args),
         Command::Admin(args) => admin::main(&load(cli.config.clone())?, args),
-        Command::Doctor(args) => vectors::doctor(args, || load(cli.config.clone())),
+        Command::Login(args) => Ok(remote::end(client::login::login(args))),
+        Command::Logout => Ok(remote::end(client::login::logout())),
+        Command::Repo(args) => Ok(remote::end(client::repo::main(args))),
+        Command::Source(args) => Ok(remote::end(client::source::main(args))),
+        Command::Search(args) => Ok(remote::end(client::find::search(args))),
+        Command::Fact(args) => Ok(remote::end(client::find::fact(args))),
+        Command::Concept(args) => Ok(remote::end(client::find::concept(args))),
+        Command::Job(args) => Ok(remote::end(client::job::main(args))),
+        Command::Usage(args) => Ok(remote::end(client::job::usage(args))),
+        Command::Api(args) => Ok(remote::end(client::job::api(args))),
+        Command::Completions(args) => words::completions(args, &mut Cli::command()),
+        Command::Man(args) => words::man(args, Cli::command()),
+        Command::Backup(args) => backup::main(&load(cli.config.clone())?, args),
+        Command::Restore(args) => backup::restore(args, || load(cli.config.clone())),
+        Command::Doctor(args) => doctor::main(args, || load(cli.config.clone())),
         Command::Reembed => vectors::reembed(&load(cli.config.clone())?),
         Command::Dedup(args) => dedup::main(&load(cli.config.clone())?, args),
         Command::Config(args) => {
-            let (options, environment) = (load_options(cli.config.clone())?, environment()?);
+            let options = load_options(cli.config.clone())?;
+            let environment = up::complete(&options, environment()?)?;
             config::run(args, || okt_config::load(&options, &environment))
         }
+        Command::Registry(args) => registry::main(load(cli.config.clone())?, args),
         Command::Bundle(args) => Ok(bundle::main(args)),
+        Command::Ask(args) => Ok(ask::main(args)),
         Command::Report(args) => Ok(report::main(args)),
         Command::Mcp(args) => mcp::main(args),
         Command::Eval(args) => eval::run(args, || load(cli.config.clone())),
@@ -133,7 +201,8 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
 /// Loads the configuration the way every command does.
 pub fn load(config: Option<PathBuf>) -> anyhow::Result<Loaded> {
     let options = load_options(config)?;
-    Ok(okt_config::load(&options, &environment()?)?)
+    let environment = up::complete(&options, environment()?)?;
+    Ok(okt_config::load(&options, &environment)?)
 }
 
 fn load_options(config: Option<PathBuf>) -> anyhow::Result<LoadOptions> {

@@ -8,7 +8,8 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::client::{Client, given};
+use crate::client::Client;
+use crate::client::remote::{Usage, connect, inside, runtime};
 
 /// A text is cut at the next empty line after so many claims, or so many sentences that are none; and anywhere after so many claims.
 /// The service takes 200 claims and 2,000 others.
@@ -35,13 +36,13 @@ struct CheckArgs {
     /// The file; `-` for standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The slug or id of the repository.
-    #[arg(long, value_name = "SLUG")]
-    repository: String,
-    /// The address of the service, such as `http://localhost:8080`; `OKT_URL` if it is not given.
+    /// The slug or id of the repository [default: `OKT_REPOSITORY`, that of `okt repo use`, or the only one].
+    #[arg(long, short, value_name = "SLUG")]
+    repository: Option<String>,
+    /// The address of the service [default: `OKT_URL`, that of `okt login`, or `http://localhost:8080`].
     #[arg(long)]
     url: Option<String>,
-    /// An API key with `fact:read`; `OKT_API_KEY` if it is not given.
+    /// An API key with `fact:read` [default: `OKT_API_KEY`, or who is signed in by `okt login`].
     #[arg(long)]
     key: Option<String>,
     /// What makes the check fail: a contradicted sentence, or also one that no fact supports.
@@ -69,23 +70,23 @@ pub fn main(args: &ReportArgs) -> ExitCode {
         Ok(asked) => asked,
         Err(error) => return said(error, 2),
     };
-    match check(args, &text, &client) {
+    match check(args, &text, client) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
+        Err(error) if error.is::<Usage>() => said(error, 2),
         Err(error) => said(error, 3),
     }
 }
 
 /// What the command line names: the text, and who is asked.
 fn asked(args: &CheckArgs) -> anyhow::Result<(String, Client)> {
-    let url = given(args.url.as_deref(), "OKT_URL").context("name the service by --url or OKT_URL")?;
-    let key = given(args.key.as_deref(), "OKT_API_KEY").context("give an API key by --key or OKT_API_KEY")?;
-    let client = Client::new(&url, &key, args.repository.clone())?;
+    let client = connect(args.url.as_deref(), args.key.as_deref(), String::new())?;
     Ok((read(&args.file)?, client))
 }
 
-fn check(args: &CheckArgs, text: &str, client: &Client) -> anyhow::Result<bool> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+fn check(args: &CheckArgs, text: &str, client: Client) -> anyhow::Result<bool> {
+    let runtime = runtime()?;
+    let client = runtime.block_on(inside(client, args.repository.as_deref()))?;
     let mut sentences = Vec::new();
     for piece in pieces(text) {
         let mut answer = runtime.block_on(client.post("/check", &json!({ "text": piece.text })))?;

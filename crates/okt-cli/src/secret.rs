@@ -11,7 +11,8 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use okt_config::{Loaded, Secret};
 use rand::TryRng;
 
-const FILE: &str = "okt.dev-secret";
+/// Where it is kept beside the configuration.
+pub(crate) const FILE: &str = "okt.dev-secret";
 
 /// Validation has seen to it that production has one of its own.
 pub(crate) fn signing_secret(loaded: &Loaded) -> anyhow::Result<Secret> {

@@ -1,5 +1,6 @@
 //! `okt serve`.
 
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +18,7 @@ use okt_queue::Worker;
 use okt_store::{Blobs, Databases, Purpose};
 use okt_vectors::Vectors;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -71,12 +72,39 @@ pub fn main(
 ) -> anyhow::Result<ExitCode> {
     // One for everything: serving, relaying, looking after jobs. Only jobs themselves have another, in `Worker::start`.
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
-    let telemetry = Telemetry::start(&loaded.config)?;
-    let ended = runtime.block_on(run(loaded, args.role, service, &telemetry));
+    let telemetry = Telemetry::start(&loaded.config, None)?;
+    let ended = runtime.block_on(async {
+        let stop = stop_signal(|| {})?;
+        run(loaded, args.role, service, &telemetry, stop, |_| {}).await
+    });
     // Whatever still runs has been waited for, as long as anybody may.
     runtime.shutdown_background();
     telemetry.stop();
     ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// A service that is ready for requests.
+pub(crate) struct Started {
+    pub(crate) address: SocketAddr,
+    /// Nobody has an account yet.
+    pub(crate) needs_admin: bool,
+}
+
+/// Serves as `okt serve` does, for somebody who watches: the log goes to a file, and they are told when it is ready.
+pub(crate) fn watched(
+    runtime: &tokio::runtime::Runtime,
+    loaded: Loaded,
+    log: File,
+    stop: CancellationToken,
+    started: impl FnOnce(Started),
+) -> anyhow::Result<()> {
+    let telemetry = Telemetry::start(&loaded.config, Some(log))?;
+    let ended = runtime.block_on(run(loaded, Role::All, service, &telemetry, stop, started));
+    if let Err(error) = &ended {
+        tracing::error!("ended: {error:#}");
+    }
+    telemetry.stop();
+    ended
 }
 
 /// The routes of the service.
@@ -91,6 +119,8 @@ async fn run(
     role: Role,
     service: impl FnOnce(&Api) -> anyhow::Result<Served>,
     telemetry: &Telemetry,
+    stop: CancellationToken,
+    started: impl FnOnce(Started),
 ) -> anyhow::Result<()> {
     tracing::info!(version = VERSION, commit = COMMIT, role = role.name(), "starting");
     for note in &loaded.notes {
@@ -100,7 +130,6 @@ async fn run(
         tracing::warn!("{warning}");
     }
     warn_about(&loaded.config);
-    let stop = stop_signal()?;
     let secret = signing_secret(&loaded)?;
     let secret = secret.expose().as_bytes();
     let config = loaded.config;
@@ -118,6 +147,7 @@ async fn run(
     let vectors = Vectors::open(&config, first).await?;
     let app = App::new(config.clone(), first.clone(), blobs.clone(), vectors, secret);
     app.bootstrap().await?;
+    let needs_admin = app.setup().await?.needs_admin;
     if role != Role::Worker {
         app.announce_setup().await?;
     }
@@ -129,7 +159,8 @@ async fn run(
 
     let address = SocketAddr::new(config.server.host, config.server.port);
     let listener = listen(address, "server.host, server.port").await?;
-    tracing::info!(address = %listener.local_addr()?, role = role.name(), "listening");
+    let address = listener.local_addr()?;
+    tracing::info!(%address, role = role.name(), "listening");
     let mut tasks = JoinSet::new();
     if let Metrics::At(address) = config.metrics() {
         let listener = listen(address, "server.metrics_addr").await?;
@@ -151,6 +182,8 @@ async fn run(
         Some(parser) => start_worker(&config, &databases, blobs, parser, secret, &mut tasks).await?,
         None => None,
     };
+
+    started(Started { address, needs_admin });
 
     // Running jobs get the same time as requests, beside them.
     let stopped = async {
@@ -264,29 +297,37 @@ fn parser_probe(parser: Parser) -> Probe {
     })
 }
 
-async fn listen(address: SocketAddr, key: &str) -> anyhow::Result<TcpListener> {
+pub(crate) async fn listen(address: SocketAddr, key: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("{key}: cannot listen on {address}"))
 }
 
-/// Cancelled by the first SIGTERM or interrupt; a second one ends the process as it always would.
-fn stop_signal() -> anyhow::Result<CancellationToken> {
+/// Cancelled by the first SIGTERM or interrupt. A second one ends the process without waiting for what runs, after `at_once`.
+pub(crate) fn stop_signal(at_once: impl FnOnce() + Send + 'static) -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let stopping = stop.clone();
-    tokio::spawn(async move {
-        for _ in 0..2 {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-            if stopping.is_cancelled() {
-                tracing::warn!("received a second signal; stopping without draining");
-                std::process::exit(1);
-            }
-            stopping.cancel();
-        }
-    });
+    let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::spawn(obey(stop.clone(), terminate, interrupt, at_once));
     Ok(stop)
+}
+
+async fn obey(
+    stop: CancellationToken,
+    mut terminate: Signal,
+    mut interrupt: Signal,
+    at_once: impl FnOnce() + Send,
+) {
+    told(&mut terminate, &mut interrupt).await;
+    stop.cancel();
+    told(&mut terminate, &mut interrupt).await;
+    tracing::warn!("received a second signal; stopping without draining");
+    at_once();
+    std::process::exit(1);
+}
+
+async fn told(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
 }
 
 fn warn_about(config: &Config) {
@@ -295,7 +336,7 @@ fn warn_about(config: &Config) {
     }
 }
 
-async fn upkeep(metrics: &metrics_exporter_prometheus::PrometheusHandle) {
+pub(crate) async fn upkeep(metrics: &metrics_exporter_prometheus::PrometheusHandle) {
     let mut timer = tokio::time::interval(Duration::from_secs(5));
     loop {
         timer.tick().await;

@@ -1,7 +1,9 @@
 //! Logs, metrics and traces of a serving process.
 
 use std::fmt;
+use std::fs::File;
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 use anyhow::Context;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -15,6 +17,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
@@ -34,10 +37,15 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    pub(crate) fn start(config: &Config) -> anyhow::Result<Self> {
+    /// Logs go to standard error, or to a file where somebody reads something else there.
+    pub(crate) fn start(config: &Config, file: Option<File>) -> anyhow::Result<Self> {
         let traces = traces(config)?;
-        let colours = std::io::stderr().is_terminal();
-        let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
+        let colours = file.is_none() && std::io::stderr().is_terminal();
+        let writer = match file {
+            Some(file) => BoxMakeWriter::new(Arc::new(file)),
+            None => BoxMakeWriter::new(std::io::stderr),
+        };
+        let logs = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(colours);
         let logs = match config.log.format {
             LogFormat::Pretty => logs.with_target(false).with_timer(TimeAndRequest).boxed(),
             LogFormat::Json => {

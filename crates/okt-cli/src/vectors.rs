@@ -4,44 +4,15 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Args, Subcommand};
-use okt_config::Loaded;
+use okt_config::{Config, Loaded};
 use okt_jobs::{Tools, spaces};
 use okt_model::Repository;
 use okt_queue::JobError;
 use okt_store::{Blobs, Databases, Purpose};
 
-use crate::mcp;
-
-#[derive(Args)]
-pub(crate) struct DoctorArgs {
-    #[command(subcommand)]
-    command: DoctorCommand,
-}
-
-#[derive(Subcommand)]
-enum DoctorCommand {
-    /// Go the way of an agent that was given nothing but the address of the service, and name the step that fails.
-    ///
-    /// With an API key in `OKT_API_KEY` a tool is called as well.
-    Mcp(mcp::doctor::DoctorMcpArgs),
-    /// Compare the facts and vectors of every repository. Exits with 1 if they are inconsistent.
-    Vectors {
-        /// Delete orphaned vectors and create missing ones.
-        #[arg(long)]
-        repair: bool,
-    },
-}
-
-pub(crate) fn doctor(
-    args: &DoctorArgs,
-    load: impl FnOnce() -> anyhow::Result<Loaded>,
-) -> anyhow::Result<ExitCode> {
-    let repair = match &args.command {
-        DoctorCommand::Mcp(args) => return mcp::doctor::main(args),
-        DoctorCommand::Vectors { repair } => *repair,
-    };
-    with_tools(&load()?, async |databases, tools| {
+/// `okt doctor vectors`. Exits with 1 if they are inconsistent.
+pub(crate) fn doctor(loaded: &Loaded, repair: bool) -> anyhow::Result<ExitCode> {
+    with_tools(loaded, async |databases, tools| {
         let mut out = std::io::stdout();
         let (mut unfit, mut repositories, mut failed) = (0, 0, None);
         let checked = spaces::doctor(databases, tools, repair, |checked| {
@@ -124,18 +95,24 @@ pub(crate) fn with_tools(
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
     runtime.block_on(async {
         Databases::reach(&loaded.config).await?;
-        let databases = Databases::open(&loaded.config, &[Purpose::Worker]).await?;
-        let databases = databases.into_iter().next().context("no database was opened")?;
-        let vectors = okt_vectors::Vectors::open(&loaded.config, &databases).await?;
-        let blobs = Blobs::open(&loaded.config.providers.storage)?;
-        let parser = crate::serve::parser(&loaded.config)?;
-        // Nothing that is done with them here needs it, so none is made for it in development.
-        let secret = loaded.config.auth.jwt_secret.expose().as_bytes();
-        let tools = Tools::new(&loaded.config, &databases, blobs, vectors, parser, secret)?;
+        let (databases, tools) = open(&loaded.config).await?;
         let done = work(&databases, &tools).await;
         databases.close().await;
         done
     })
+}
+
+/// What jobs work with.
+pub(crate) async fn open(config: &Config) -> anyhow::Result<(Databases, Tools)> {
+    let databases = Databases::open(config, &[Purpose::Worker]).await?;
+    let databases = databases.into_iter().next().context("no database was opened")?;
+    let vectors = okt_vectors::Vectors::open(config, &databases).await?;
+    let blobs = Blobs::open(&config.providers.storage)?;
+    let parser = crate::serve::parser(config)?;
+    // Nothing that is done with them here needs it, so none is made for it in development.
+    let secret = config.auth.jwt_secret.expose().as_bytes();
+    let tools = Tools::new(config, &databases, blobs, vectors, parser, secret)?;
+    Ok((databases, tools))
 }
 
 pub(crate) fn in_words(error: JobError) -> anyhow::Error {

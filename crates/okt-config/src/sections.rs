@@ -1,6 +1,7 @@
 //! The typed shape of the configuration, one file per noun. Doc comments become the descriptions in the JSON
 //! schema and in the reference page, so they are written for the person who sets the key.
 
+mod ask;
 mod auth;
 mod concepts;
 mod databases;
@@ -19,6 +20,7 @@ use okt_model::{EMBEDDING_MODEL, Money, SpendingLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use ask::Ask;
 pub use auth::{ApiKeys, Audit, Auth, Bootstrap, OAuth, Rbac, Registration};
 pub use concepts::Concepts;
 pub use databases::{Database, Isolation, SslMode, System};
@@ -40,6 +42,7 @@ pub(crate) const POSTURE: &str = "providers.reports.posture.model";
 pub(crate) const EMBEDDING: &str = "providers.embedding.model";
 pub(crate) const JUDGE: &str = "providers.dedup.judge_model";
 pub(crate) const RERANK: &str = "search.rerank.model";
+pub(crate) const ASK_CHECK: &str = "ask.check_model";
 
 /// What words count for beside vectors of the built-in model, measured on public data: with less they are worse than words alone.
 const BUILTIN_LEXICAL_WEIGHT: f64 = 0.7;
@@ -89,6 +92,8 @@ pub struct Config {
     pub task: Task,
     /// Search inside a repository.
     pub search: Search,
+    /// Answers to questions.
+    pub ask: Ask,
     /// Which concepts and relations are shown.
     pub concepts: Concepts,
     /// External services, and the processing stages that use them.
@@ -155,7 +160,7 @@ impl Config {
     }
 
     /// Every setting that names a model, with the name; empty for none.
-    pub(crate) fn named_models(&self) -> [(&'static str, &str); 10] {
+    pub(crate) fn named_models(&self) -> [(&'static str, &str); 12] {
         let providers = &self.providers;
         let decomposition = &providers.decomposition;
         [
@@ -169,6 +174,8 @@ impl Config {
             ("providers.refinement.model", &providers.refinement.model),
             ("providers.synthesis.model", &providers.synthesis.model),
             (RERANK, &self.search.rerank.model),
+            ("ask.model", &self.ask.model),
+            (ASK_CHECK, &self.ask.check_model),
         ]
         .map(|(key, model)| (key, model.as_str()))
     }

@@ -44,7 +44,9 @@ fn elsewhere<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a
     let mut found: Vec<(usize, usize, &str)> = known
         .filter_map(|known| {
             let last = known.rsplit('.').next()?;
-            Some((distance(word, last)?, known.matches('.').count(), known))
+            // The settings of the registry service are meant by few.
+            let depth = known.matches('.').count() + usize::from(known.starts_with("registry."));
+            Some((distance(word, last)?, depth, known))
         })
         .collect();
     found.sort_unstable();

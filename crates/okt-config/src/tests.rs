@@ -3,6 +3,7 @@
 mod golden;
 mod layers;
 mod problems;
+mod read;
 mod rules;
 mod secrets;
 

@@ -31,7 +31,7 @@ use words::Seen;
 pub const MODEL: &str = okt_model::EXTRACTIVE_MODEL;
 
 /// The rules and lists of this folder. Raise the number when one of them changes.
-const RULES: &str = "builtin-extractive-1, rules 4";
+const RULES: &str = "builtin-extractive-1, rules 5";
 
 /// What stands where the hash of a promptset stands: the SHA-256 of the name of the rules.
 pub fn promptset_hash() -> ContentHash {

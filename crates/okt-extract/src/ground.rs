@@ -57,6 +57,16 @@ impl Ground {
         numbers::are_among(text, &self.numbers)
     }
 
+    /// Whether every word of a text that `all` has is there too, but for short ones and those of `but`.
+    pub fn has_words_of(&self, text: &str, all: &Self, but: &Self) -> bool {
+        let mut has = true;
+        each_word(text, |word| {
+            let counts = word.has_content() && word.is_among(&all.words) && !word.is_among(&but.words);
+            has &= !counts || word.is_among(&self.words);
+        });
+        has
+    }
+
     /// Whether a word is there, in any of its forms; what is no word, is.
     pub fn has_word(&self, word: &str) -> bool {
         let mut all = true;

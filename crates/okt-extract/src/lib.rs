@@ -7,6 +7,7 @@
 //! To add a phase: a variant of [`Phase`], a text in `prompts/`, a file with its question and how its answer is read.
 
 mod answer;
+pub mod answers;
 mod atomic;
 mod chunks;
 mod closed;

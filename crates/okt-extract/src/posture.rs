@@ -40,7 +40,7 @@ impl Judgement {
 }
 
 /// How sure the words are: of one text, of a permitted difference or a part, and of what is not judged.
-const CERTAIN: f32 = 0.98;
+pub(crate) const CERTAIN: f32 = 0.98;
 const SURE: f32 = 0.9;
 const OPEN: f32 = 0.5;
 
@@ -118,7 +118,7 @@ fn opposed(sentence: &str, fact: &str) -> Option<Judgement> {
 }
 
 /// `en` of `en-GB`. Where nobody says which language it is, the words themselves tell.
-fn has_tables(language: Option<&str>) -> bool {
+pub(crate) fn has_tables(language: Option<&str>) -> bool {
     language.is_none_or(|language| {
         let code = language.split(['-', '_']).next().unwrap_or_default();
         LANGUAGES.iter().any(|known| code.eq_ignore_ascii_case(known))

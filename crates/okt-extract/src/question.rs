@@ -146,6 +146,24 @@ pub static ILLUSTRATED: Form = Form {
 /// Which images are picked.
 pub static PICKED: Form = Form { schema: PICKED_SCHEMA, example: r#"{"images":[3,1]}"#, divisible: false };
 
+/// An answer, sentence by sentence, each with the keys of what it rests on; then what is missing.
+pub static ANSWER: Form = Form {
+    schema: ANSWER_SCHEMA,
+    example: r#"{"sentences":[{"s":"…","f":["kqzb"]}],"missing":""}"#,
+    divisible: true,
+};
+
+/// Sentences that are said otherwise, by their numbers.
+pub static REPAIRED: Form = Form {
+    schema: REPAIRED_SCHEMA,
+    example: r#"{"sentences":[{"n":1,"s":"…","f":["kqzb"]}]}"#,
+    divisible: false,
+};
+
+/// How much facts help.
+pub static SCORES: Form =
+    Form { schema: SCORES_SCHEMA, example: r#"{"scores":[{"k":"kqzb","n":7}]}"#, divisible: false };
+
 const FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"sentences":{"type":"array","items":{"type":"integer"}}},"required":["text","sentences"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;
 
 const IMAGE_FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}},"required":["facts"],"additionalProperties":false}"#;
@@ -163,3 +181,9 @@ const SENTENCES_SCHEMA: &str = r#"{"type":"object","properties":{"sentences":{"t
 const ILLUSTRATED_SCHEMA: &str = r#"{"type":"object","properties":{"sentences":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"facts":{"type":"array","items":{"type":"integer"}},"image":{"type":"integer"}},"required":["text","facts","image"],"additionalProperties":false}}},"required":["sentences"],"additionalProperties":false}"#;
 
 const PICKED_SCHEMA: &str = r#"{"type":"object","properties":{"images":{"type":"array","items":{"type":"integer"}}},"required":["images"],"additionalProperties":false}"#;
+
+const ANSWER_SCHEMA: &str = r#"{"type":"object","properties":{"sentences":{"type":"array","items":{"type":"object","properties":{"s":{"type":"string"},"f":{"type":"array","items":{"type":"string"}}},"required":["s","f"],"additionalProperties":false}},"missing":{"type":"string"}},"required":["sentences","missing"],"additionalProperties":false}"#;
+
+const REPAIRED_SCHEMA: &str = r#"{"type":"object","properties":{"sentences":{"type":"array","items":{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"},"f":{"type":"array","items":{"type":"string"}}},"required":["n","s","f"],"additionalProperties":false}}},"required":["sentences"],"additionalProperties":false}"#;
+
+const SCORES_SCHEMA: &str = r#"{"type":"object","properties":{"scores":{"type":"array","items":{"type":"object","properties":{"k":{"type":"string"},"n":{"type":"integer"}},"required":["k","n"],"additionalProperties":false}}},"required":["scores"],"additionalProperties":false}"#;

@@ -11,14 +11,14 @@
 //! The form of citations is in `citations.rs`, what of an answer is kept in `kept.rs` and `support.rs`.
 
 mod citations;
-mod claims;
+pub(crate) mod claims;
 mod cut;
 mod kept;
-mod markdown;
+pub(crate) mod markdown;
 mod outline;
 mod picker;
 mod slice;
-mod support;
+pub(crate) mod support;
 mod synthesis;
 
 use okt_model::FactId;
@@ -26,6 +26,7 @@ use okt_model::FactId;
 pub use citations::{Citation, citations, cite};
 pub use claims::{Claim, claims};
 pub use cut::{only_citing, only_showing};
+pub use markdown::escaped;
 pub use outline::{Outlined, outline, outline_text};
 pub use picker::{Candidate, picker_question, read_picked};
 pub use slice::{Topic, read_slice, slice_question};

@@ -27,8 +27,9 @@ use crate::sending::{Budget, count};
 use crate::shares::{Refused, Share, Shares};
 use crate::streaming;
 
-/// The longest that an upload may take.
-const UPLOAD: Duration = Duration::from_mins(10);
+/// The longest that an upload may take, and that one of a bundle may, which is a hundred times as large.
+pub(crate) const UPLOAD: Duration = Duration::from_mins(10);
+pub(crate) const LARGE_UPLOAD: Duration = Duration::from_mins(150);
 /// How long a body may take before the gate is asked again.
 const RECHECK_AFTER: Duration = Duration::from_millis(250);
 
@@ -51,8 +52,8 @@ pub(crate) enum Transfer {
     Plain,
     /// As [`Self::Plain`], for a body that is as long as a report.
     Long,
-    /// The handler reads the body itself, piece by piece.
-    Upload,
+    /// The handler reads the body itself, piece by piece, for at most as long as this.
+    Upload { longest: Duration },
     /// The answer is made while it is read, for as long as the caller may have it.
     Download,
     /// As [`Self::Download`], for events: one of the caller's streams, which ends after `idle` without an event.
@@ -207,7 +208,7 @@ async fn answer<S: Gate>(
             let request = read_body(policy, request, in_flight, budget).await?;
             Ok(run(edge, request, next).await)
         }
-        Transfer::Upload => upload(policy, request, in_flight, budget, next).await,
+        Transfer::Upload { longest } => upload(policy, request, in_flight, (budget, longest), next).await,
         Transfer::Download => {
             let request = read_body(policy, request, in_flight, budget).await?;
             let recheck = Recheck::new(&policy.gate, policy.guard, &request);
@@ -267,17 +268,17 @@ async fn upload<S: Gate>(
     policy: &Policy<S>,
     mut request: Request,
     in_flight: InFlight,
-    budget: &Budget,
+    (budget, longest): (&Budget, Duration),
     next: Route,
 ) -> Result<Response, Problem> {
     drop(in_flight);
     let _slot = take_slot(&policy.edge.uploads, budget.payer(), "files")?;
     let recheck = Recheck::new(&policy.gate, policy.guard, &request);
     request.extensions_mut().insert(recheck);
-    match tokio::time::timeout(UPLOAD, next.oneshot(request)).await {
+    match tokio::time::timeout(longest, next.oneshot(request)).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(never)) => match never {},
-        Err(_) => Err(Problem::timed_out(UPLOAD)),
+        Err(_) => Err(Problem::timed_out(longest)),
     }
 }
 
@@ -318,4 +319,16 @@ fn check_uri(edge: &Edge, request: &Request) -> Result<(), Problem> {
         return Err(Problem::new(Code::Malformed, "the address contains a NUL character"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use okt_config::Config;
+
+    use super::*;
+
+    #[test]
+    fn the_largest_bundle_has_time_at_half_a_megabyte_a_second() {
+        assert!(LARGE_UPLOAD.as_secs() >= Config::default().server.limits.bundle_bytes / 500_000);
+    }
 }

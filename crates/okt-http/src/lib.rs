@@ -39,5 +39,5 @@ pub use routes::{Gate, Guard, Line, LineKind, Routes, Served};
 pub use sending::{Budget, Reserved};
 pub use server::serve;
 pub use streaming::StreamRules;
-pub use upload::{BundleUpload, Part, Upload};
+pub use upload::{BundleUpload, Part, RawUpload, Upload};
 pub use utoipa_axum::routes as route;

@@ -87,6 +87,10 @@ codes! {
         "Use a fresh Idempotency-Key for every different request.";
     RateLimited = "rate_limited", TOO_MANY_REQUESTS, "Too many requests",
         "Wait for `Retry-After` seconds.";
+    TooManyAnswers = "too_many_answers", TOO_MANY_REQUESTS, "Too many answers on their way",
+        "Wait until one of them is done, or cancel one; `detail` says how many there may be.";
+    AskLimit = "ask_limit", TOO_MANY_REQUESTS, "Spent for today",
+        "Ask with mode extractive or auto, wait for the next day (UTC), or ask an administrator of the repository for more.";
     Internal = "internal", INTERNAL_SERVER_ERROR, "Internal error",
         "A fault of ours; report it with `request_id`.";
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Something we need does not answer",
@@ -224,6 +228,8 @@ impl Problem {
             Error::SetupCodeNeeded(_) => Self::new(Code::SetupCodeNeeded, detail),
             Error::Invalid(errors) => Self { errors, ..Self::new(Code::Invalid, detail) },
             Error::Overloaded(_) => Self::new(Code::Overloaded, detail),
+            Error::TooManyAnswers(_) => Self::new(Code::TooManyAnswers, detail).retry_after(5),
+            Error::AskLimit(_) => Self::new(Code::AskLimit, detail).retry_after(3_600),
             Error::StorageFull => Self::new(Code::StorageFull, detail),
             Error::Moving => Self::new(Code::RepositoryMoving, detail).retry_after(10),
             Error::NotConfigured(_) => Self::new(Code::NotConfigured, detail),

@@ -21,7 +21,7 @@ use tower_http::normalize_path::NormalizePathLayer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::UtoipaMethodRouter;
 
-use crate::admission::{Guarded, Policy, Transfer};
+use crate::admission::{Guarded, LARGE_UPLOAD, Policy, Transfer, UPLOAD};
 use crate::describe::describe;
 use crate::edge::{Edge, Principal};
 use crate::examples;
@@ -151,7 +151,13 @@ impl<S: Gate> Routes<S> {
     /// As [`Self::at`], for a handler that reads the body itself, piece by piece, by [`crate::Upload`].
     #[must_use]
     pub fn at_upload(self, guard: Guard, route: UtoipaMethodRouter<S>) -> Self {
-        self.add(guard, Transfer::Upload, false, route)
+        self.add(guard, Transfer::Upload { longest: UPLOAD }, false, route)
+    }
+
+    /// As [`Self::at_upload`], for a file that is as large as a bundle.
+    #[must_use]
+    pub fn at_large_upload(self, guard: Guard, route: UtoipaMethodRouter<S>) -> Self {
+        self.add(guard, Transfer::Upload { longest: LARGE_UPLOAD }, false, route)
     }
 
     /// As [`Self::at`], for an answer that is made while it is read, however long that takes. It breaks off soon after

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::body::BodyDataStream;
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -75,6 +76,45 @@ impl<S: Send + Sync> FromRequest<S> for BundleUpload {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         Upload::read(request, |limits| limits.bundle_bytes).map(Self)
+    }
+}
+
+/// A body as it is, read piece by piece.
+pub struct RawUpload {
+    stream: BodyDataStream,
+    seen: u64,
+    pace: Pace,
+    recheck: Option<Recheck>,
+}
+
+impl<S: Send + Sync> FromRequest<S> for RawUpload {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let edge: Arc<Edge> = Edge::of(&parts)?;
+        let pace = Pace::new(edge.server.read_timeout.duration());
+        let recheck = parts.extensions.get::<Recheck>().cloned();
+        Ok(Self { stream: body.into_data_stream(), seen: 0, pace, recheck })
+    }
+}
+
+impl RawUpload {
+    /// The next piece of a body of at most `limit` bytes. `None` at its end, for those who may still send it.
+    pub async fn chunk(&mut self, limit: u64) -> Result<Option<Bytes>, Problem> {
+        let Some(piece) = self.pace.keep(self.stream.next()).await? else {
+            if let Some(recheck) = &self.recheck {
+                recheck.check().await?;
+            }
+            return Ok(None);
+        };
+        let piece = piece.map_err(|_| Problem::new(Code::Malformed, "the body broke off"))?;
+        self.pace.arrived.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        self.seen += piece.len() as u64;
+        if self.seen > limit {
+            return Err(too_large(limit));
+        }
+        Ok(Some(piece))
     }
 }
 

@@ -209,6 +209,7 @@ impl Annotating<'_> {
             config: self.tools.config(),
             billing: &self.billing,
             on_cost: &on_cost,
+            budget: None,
             deadline: None,
             turns: None,
         };

@@ -201,6 +201,7 @@ impl Judging<'_> {
             config: self.tools.config(),
             billing: &self.billing,
             on_cost: &on_cost,
+            budget: None,
             deadline: None,
             turns: None,
         };

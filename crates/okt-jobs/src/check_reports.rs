@@ -1,5 +1,5 @@
 //! Finds the claims of reports that changed facts concern, and has their reports checked. Reads the facts that the database has noted
-//! since the last run, leaves claims waiting.
+//! since the last run, leaves claims waiting, and answers marked that cite one of the facts.
 //!
 //! A claim is concerned by a fact that it was compared with, and by one that is near it now. Whether a fact is near depends on the two
 //! alone, so no other claim would be judged otherwise.
@@ -15,7 +15,7 @@ use okt_queue::{Finished, JobCommit, JobContext, JobError, active_sources};
 use okt_store::outbox::{self, When};
 use okt_store::report_facts::{self, ChangedFact};
 use okt_store::report_sentences::{self, Claim};
-use okt_store::{Tx, reports};
+use okt_store::{Tx, answers, reports};
 use okt_vectors::{Tenant, Vectors};
 use uuid::Uuid;
 
@@ -38,7 +38,7 @@ pub(crate) async fn run(_: CheckReports, ctx: JobContext, tools: Tools) -> Resul
     // Two would see to the same facts.
     ctx.one_at_a_time().await?;
     let place = current(&tools).await?;
-    let (mut facts, mut concerned) = (0, 0);
+    let (mut facts, mut concerned, mut marked_answers) = (0, 0, 0);
     if let Some((space, _)) = &place {
         let mut tx = ctx.checkpoint().await?;
         let marked = report_sentences::mark_outdated(&mut tx, ctx.repository(), space.no).await?;
@@ -56,6 +56,10 @@ pub(crate) async fn run(_: CheckReports, ctx: JobContext, tools: Tools) -> Resul
         let mut tx = ctx.checkpoint().await?;
         report_facts::hold(&mut tx, ctx.repository()).await?;
         let marked = mark(&mut tx, ctx.repository(), &tools, &changed, near).await?;
+        let numbers: Vec<i64> = changed.iter().map(|fact| fact.no).collect();
+        // Whoever is to be told that the evidence of an answer has changed (webhook `answer.evidence_changed`) is told here, in this
+        // transaction.
+        marked_answers += answers::mark_changed(&mut tx, ctx.repository(), &numbers).await?.len();
         report_facts::delete(&mut tx, ctx.repository(), &entries).await?;
         tx.commit().await?;
         facts += changed.len();
@@ -77,7 +81,7 @@ pub(crate) async fn run(_: CheckReports, ctx: JobContext, tools: Tools) -> Resul
             asked += 1;
         }
     }
-    tx.commit(Some(serde_json::json!({ "facts": facts, "claims": concerned, "reports": asked }))).await
+    tx.commit(Some(serde_json::json!({ "facts": facts, "claims": concerned, "reports": asked, "answers": marked_answers }))).await
 }
 
 /// Marks the claims that are near a changed fact, or were compared with it; returns how many.

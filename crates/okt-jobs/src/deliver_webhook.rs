@@ -47,8 +47,7 @@ pub(crate) async fn run(
     };
     let is_test = sending.delivery.event == WEBHOOK_TEST;
     if sending.is_disabled && !is_test {
-        let error = Some("not sent: the webhook is disabled".to_owned());
-        let attempt = DeliveryAttempt { at: sending.now, ms: 0, status: None, error, response: None };
+        let attempt = not_sent(&sending, "the webhook is disabled");
         let mut tx = ctx.begin().await?;
         let (id, failed) = (sending.delivery.id, DeliveryState::Failed);
         webhook_deliveries::record(&mut tx, ctx.repository(), id, &attempt, failed, None).await?;
@@ -63,23 +62,17 @@ async fn attempt(ctx: &JobContext, tools: &Tools, sending: &ToSend) -> Result<De
     let repository =
         repositories::find(&mut conn, ctx.repository()).await?.ok_or(Error::NotFound("repository"))?;
     drop(conn);
-    let failed = |error: &str| DeliveryAttempt {
-        at: sending.now,
-        ms: 0,
-        status: None,
-        error: Some(error.to_owned()),
-        response: None,
-    };
     let opened =
         sending.secrets.iter().filter_map(|sealed| tools.webhook_secrets().open(sending.webhook, sealed));
     let signers: Vec<_> = opened.collect();
     if signers.is_empty() {
-        return Ok(failed(
-            "not sent: its secret can't be read, since auth.jwt_secret has changed; rotate the secret of the webhook",
+        return Ok(not_sent(
+            sending,
+            "its secret can't be read, since auth.jwt_secret has changed; rotate the secret of the webhook",
         ));
     }
     let Some(receivers) = tools.receivers() else {
-        return Ok(failed("not sent: no root CA certificates are installed"));
+        return Ok(not_sent(sending, "no root CA certificates are installed"));
     };
     let issuer = tools.config().oauth.issuer.as_ref().map_or("", |issuer| issuer.as_str());
     let issuer = issuer.trim_end_matches('/');
@@ -100,6 +93,16 @@ async fn attempt(ctx: &JobContext, tools: &Tools, sending: &ToSend) -> Result<De
         error: told.error,
         response: told.response,
     })
+}
+
+fn not_sent(sending: &ToSend, why: &str) -> DeliveryAttempt {
+    DeliveryAttempt {
+        at: sending.now,
+        ms: 0,
+        status: None,
+        error: Some(format!("not sent: {why}")),
+        response: None,
+    }
 }
 
 /// `home` is the page of the repository.

@@ -19,6 +19,7 @@ use okt_vectors::{Tenant, Vectors};
 use uuid::Uuid;
 
 use crate::Tools;
+use crate::contribute_source;
 use crate::embed_facts::{Embeddable, Embedded, Filled, current, fill, max_cost, or_wait, still};
 use crate::refine_concepts;
 use crate::tools::billing;
@@ -72,6 +73,9 @@ pub(crate) async fn run(payload: EmbedConcepts, ctx: JobContext, tools: Tools) -
     // Those that others changed are compared already.
     if payload.concepts.is_empty() {
         refine_concepts::push(&mut tx, &ctx, &tools).await?;
+    }
+    if let Some(source) = payload.source {
+        contribute_source::push(&mut tx, &tools, source).await?;
     }
     tx.commit(Some(serde_json::json!({ "concepts": done, "model": space.model, "usd": cost.usd }))).await
 }

@@ -1,4 +1,4 @@
-//! Writes a repository into a Graph Bundle, which is kept as a file. Changes nothing.
+//! Writes a repository into a Graph Bundle, which is kept as a file, and given to a registry if that is wanted. Changes nothing.
 //!
 //! The rows are read in one snapshot, so the bundle is of one moment. They go into a spool, and their hash is computed on the way. When
 //! the snapshot is over, and no connection is held any more, the document is put together: the rows of the spool, with files
@@ -21,8 +21,8 @@ use okt_vectors::{Tenant, Vectors};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::Tools;
 use crate::embed_facts::{current, or_wait};
+use crate::{Tools, registries};
 
 /// Vectors that are asked for at once.
 const VECTORS: usize = 256;
@@ -33,12 +33,16 @@ const WAITING: usize = 4;
 
 pub(crate) async fn run(payload: ExportGraph, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
     ctx.checkpoint().await?.commit().await?;
+    let registry = match &payload.registry {
+        Some(id) => Some(registries::named(&tools, id)?),
+        None => None,
+    };
     let place = current(&tools).await?;
     let gathered = gather(&payload, &ctx, &tools, place.as_ref().map(|(space, _)| space)).await?;
     let sha256 = gathered.spooled.sha256.clone();
     let metadata = Metadata { sha256: sha256.clone(), ..gathered.metadata.clone() };
     let blob = put_together(gathered, metadata.clone(), &ctx, &tools, place).await?;
-    let output = serde_json::json!({
+    let mut output = serde_json::json!({
         "name": metadata.name,
         "sha256": sha256,
         "schema_version": SCHEMA_VERSION,
@@ -50,6 +54,10 @@ pub(crate) async fn run(payload: ExportGraph, ctx: JobContext, tools: Tools) -> 
         },
         "embeddings": metadata.embedding_model,
     });
+    if let Some(registry) = registry {
+        ctx.progress(Progress { stage: "push".to_owned(), ..Progress::default() });
+        output["registry"] = registries::give(&ctx, &tools, registry, &metadata, blob).await?;
+    }
     let mut tx = ctx.begin().await?;
     let data = serde_json::json!({ "job_id": ctx.id(), "sha256": blob.hash.to_string(), "bytes": blob.size });
     webhooks::announce(&mut tx, ctx.repository(), WebhookEvent::GraphExported, "exchange", &data).await?;

@@ -26,6 +26,7 @@ use okt_store::{
 use self::reading::Reading;
 use crate::Tools;
 use crate::asking::Stopped;
+use crate::contribute_source;
 use crate::refine_concepts;
 use crate::tools::paid;
 
@@ -64,8 +65,9 @@ struct Findings {
 pub(crate) async fn push(tx: &mut JobCommit, tools: &Tools, source: SourceId) -> Result<(), JobError> {
     if tools.config().providers.decomposition.concept_extraction.is_on() {
         tx.push(&ExtractConcepts { source }, When::default()).await?;
+        return Ok(());
     }
-    Ok(())
+    contribute_source::push(tx, tools, source).await
 }
 
 /// As [`push`], for the sources that make these facts; in the transaction that makes the facts stable.
@@ -98,6 +100,10 @@ pub(crate) async fn run(
         // Deleted meanwhile.
         return ctx.begin().await?.commit(None).await;
     };
+    // They came with their concepts, and nothing has changed since.
+    if work.is_imported() {
+        return ctx.begin().await?.commit(None).await;
+    }
     let (work, findings) = if work.reader.model == concepts::MODEL {
         extract(work).await?
     } else {
@@ -184,6 +190,15 @@ impl Work {
     }
 }
 
+impl Work {
+    /// Whether a registry had the concepts, and every fact was read.
+    fn is_imported(&self) -> bool {
+        let origin = self.source.extraction.as_ref().and_then(|found| found.registry.as_ref());
+        origin.is_some_and(|origin| origin.has_concepts)
+            && self.facts.iter().all(|fact| fact.state == ReadingState::Settled)
+    }
+}
+
 /// Without a model: names, titles and noun phrases.
 async fn extract(work: Work) -> Result<(Work, Findings)> {
     let found = tokio::task::spawn_blocking(move || {
@@ -239,6 +254,7 @@ async fn conclude(
             .await?;
     } else {
         refine_concepts::push(&mut tx, ctx, tools).await?;
+        contribute_source::push(&mut tx, tools, work.source.id).await?;
     }
     let output = Some(serde_json::to_value(&extraction).map_err(Error::internal)?);
     match given_up {

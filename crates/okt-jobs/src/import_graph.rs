@@ -1,4 +1,4 @@
-//! Takes in a bundle that somebody has uploaded.
+//! Takes in a bundle that somebody has uploaded, or one of a registry.
 //!
 //! 1. The file is read from its beginning to its end, and nothing is done before all of it was found to be right.
 //! 2. Images and originals are stored. Until a row speaks of them they are strays, which the sweep removes.
@@ -17,15 +17,15 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 
 use futures_util::StreamExt as _;
 use okt_model::{
-    EmbedConcepts, EmbedFacts, Error, ImportGraph, IndexSource, JobId, Progress, Result, Waiting,
+    ContentHash, EmbedConcepts, EmbedFacts, Error, ImportGraph, IndexSource, JobId, Progress, Result, Waiting,
 };
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::blobs::{BundleOf, scratch_error};
-use okt_store::bundles::{Intake, TakenIn};
+use okt_store::bundles::{BundleOrigin, Intake, TakenIn};
 use okt_store::outbox::{self, When};
 
-use crate::Tools;
 use crate::embed_facts::current;
+use crate::{Tools, registries};
 use files::Files;
 use reading::{Staged, Verified, staged, verify};
 
@@ -33,11 +33,12 @@ const ANOTHER: std::time::Duration = std::time::Duration::from_secs(5);
 
 pub(crate) async fn run(payload: ImportGraph, ctx: JobContext, tools: Tools) -> Result<Finished, JobError> {
     ctx.checkpoint().await?.commit().await?;
-    let file = fetch(&payload, &ctx, &tools).await?;
+    let (file, pulled) = fetch(&payload, &ctx, &tools).await?;
     let verified = verify(&ctx, &tools, &file).await?;
+    let origin = origin(&ctx, &tools, &verified, pulled).await?;
     let files =
         if payload.dry_run { Files::default() } else { files::store(&ctx, &tools, &file, &verified).await? };
-    let taken = take_in(&payload, &ctx, &tools, &file, &verified, files).await?;
+    let taken = take_in(&payload, &ctx, &tools, (&file, &verified, &origin), files).await?;
     let mut output = serde_json::json!({
         "name": verified.read.metadata.name,
         "schema_version": verified.read.schema_version,
@@ -45,6 +46,10 @@ pub(crate) async fn run(payload: ImportGraph, ctx: JobContext, tools: Tools) -> 
         "dry_run": payload.dry_run,
         "rows": taken,
     });
+    if let Some((registry, graph)) = &origin.registry {
+        output["registry"] =
+            serde_json::json!({ "id": registry, "graph_id": graph, "key_id": origin.key_id });
+    }
     if payload.dry_run {
         return ctx.begin().await?.commit(Some(output)).await;
     }
@@ -60,19 +65,26 @@ pub(crate) async fn run(payload: ImportGraph, ctx: JobContext, tools: Tools) -> 
         tx.push(&EmbedConcepts { source: None, concepts: Vec::new() }, When::default()).await?;
     }
     let finished = tx.commit(Some(output)).await?;
-    // Should this fail, it goes when it is old.
-    drop(tools.blobs().remove_bundle(ctx.repository(), BundleOf::Upload(payload.upload)).await);
+    if let Some(upload) = payload.upload {
+        // Should this fail, it goes when it is old.
+        drop(tools.blobs().remove_bundle(ctx.repository(), BundleOf::Upload(upload)).await);
+    }
     Ok(finished)
 }
 
-/// The upload as a file that can be read several times.
-async fn fetch(payload: &ImportGraph, ctx: &JobContext, tools: &Tools) -> Result<File, JobError> {
+/// The bundle as a file that can be read several times; with what a registry says of it, where it is one's.
+async fn fetch(
+    payload: &ImportGraph,
+    ctx: &JobContext,
+    tools: &Tools,
+) -> Result<(File, Option<registries::Pulled>), JobError> {
+    if let Some(graph) = &payload.registry {
+        let (file, pulled) = registries::pull(ctx, tools, graph).await?;
+        return Ok((file, Some(pulled)));
+    }
     let gone = || Error::invalid("upload_id", "the uploaded file is not there any more; upload it again");
-    let bundle = tools
-        .blobs()
-        .find_bundle(ctx.repository(), BundleOf::Upload(payload.upload))
-        .await?
-        .ok_or_else(gone)?;
+    let upload = BundleOf::Upload(payload.upload.ok_or_else(gone)?);
+    let bundle = tools.blobs().find_bundle(ctx.repository(), upload).await?.ok_or_else(gone)?;
     let mut reading = tools.blobs().read_bundle(&bundle, None).await?.ok_or_else(gone)?;
     let mut file = tools.blobs().scratch()?;
     let mut done = 0;
@@ -84,7 +96,21 @@ async fn fetch(payload: &ImportGraph, ctx: &JobContext, tools: &Tools) -> Result
         let total = Some(bundle.blob.size);
         ctx.progress(Progress { stage: "reading".to_owned(), done, total, message: None });
     }
-    Ok(file)
+    Ok((file, None))
+}
+
+/// Where it came from, and whether the repository takes anything from there.
+async fn origin(
+    ctx: &JobContext,
+    tools: &Tools,
+    verified: &Verified,
+    pulled: Option<registries::Pulled>,
+) -> Result<BundleOrigin, JobError> {
+    let sha256: ContentHash = verified.read.sha256.parse().map_err(Error::internal)?;
+    match pulled {
+        Some(pulled) => pulled.origin(ctx, tools, sha256).await,
+        None => Ok(BundleOrigin { registry: None, sha256, key_id: None, pushed_by: None }),
+    }
 }
 
 /// The file from its beginning, for a reader of its own.
@@ -98,8 +124,7 @@ async fn take_in(
     payload: &ImportGraph,
     ctx: &JobContext,
     tools: &Tools,
-    file: &File,
-    verified: &Verified,
+    (file, verified, origin): (&File, &Verified, &BundleOrigin),
     files: Files,
 ) -> Result<TakenIn, JobError> {
     let space = current(tools).await?.map(|(space, _)| space.no);
@@ -122,7 +147,7 @@ async fn take_in(
     rows.finish().await?;
     let limits = &tools.config().limits;
     let floor = i64::from(tools.config().concept_floor());
-    let taken = intake.take_in(floor, limits.sources_per_repository, space).await?;
+    let taken = intake.take_in(floor, limits.sources_per_repository, space, origin).await?;
     if payload.dry_run {
         // Nobody ever sees it.
         drop(tx);
@@ -138,7 +163,10 @@ async fn take_in(
         )
         .await?;
     }
+    // Once more: it has taken a while.
+    registries::check_origin(ctx, tools, origin).await?;
     tx.commit().await?;
+    registries::take_out_revoked(ctx, (origin.key_id.as_deref(), origin.pushed_by.as_deref())).await?;
     Ok(taken)
 }
 

@@ -6,6 +6,7 @@
 //! looks at how things are instead of relying on how they were.
 
 mod annotate_report;
+mod answer_question;
 mod asking;
 mod check_contradictions;
 mod check_reports;
@@ -14,6 +15,7 @@ mod cleanup_expired;
 mod cleanup_facts;
 mod cleanup_files;
 mod cleanup_repository;
+mod contribute_source;
 mod deduplicate_facts;
 mod deliver_webhook;
 mod embed_concepts;
@@ -26,10 +28,13 @@ mod index_source;
 mod list_turns;
 mod migrate_context;
 mod parsing;
+mod pull_all_from_registry;
+mod read_withdrawals;
 pub mod recheck;
 mod refill_vectors;
 mod refine_concepts;
 mod refresh_concept_relations;
+mod registries;
 mod retention;
 mod retrieve_source;
 mod settle_sources;
@@ -52,6 +57,7 @@ pub use cleanup_expired::CleanupExpired;
 pub use cleanup_facts::Reconciled;
 pub use cleanup_files::{CleanupFiles, cleanup_files};
 pub use parsing::{Ocr, Parser, ParserState};
+pub use read_withdrawals::ReadWithdrawals;
 pub use retention::{Expired, delete_expired};
 pub use settle_sources::SettleSources;
 pub use sweep_concept_relations::SweepConceptRelations;
@@ -65,14 +71,17 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .system(with(tools, cleanup_expired::run))
         .system(with(tools, cleanup_files::run))
         .system(with(tools, cleanup_repository::run))
+        .system(with(tools, read_withdrawals::run))
         .system(refill_vectors::run)
         .system(with(tools, settle_sources::run))
         .system(with(tools, sweep_concept_relations::run))
         .system(with(tools, sweep_search::run))
         .repository(with(tools, annotate_report::run))
+        .repository(with(tools, answer_question::run))
         .repository(with(tools, check_contradictions::run))
         .repository(with(tools, check_reports::run))
         .repository(with(tools, cleanup_facts::run))
+        .repository(with(tools, contribute_source::run))
         .repository(with(tools, deduplicate_facts::run))
         .repository(with(tools, deliver_webhook::run))
         .repository(with(tools, embed_concepts::run))
@@ -83,6 +92,7 @@ pub fn kinds(tools: &Tools) -> Kinds {
         .repository(with(tools, import_graph::run))
         .repository(with(tools, index_source::run))
         .repository(migrate_context::run)
+        .repository(with(tools, pull_all_from_registry::run))
         .repository(with(tools, refine_concepts::run))
         .repository(with(tools, refresh_concept_relations::run))
         .repository(with(tools, retrieve_source::run))
@@ -106,6 +116,7 @@ pub fn periodic(config: &Config) -> Result<Vec<Periodic>> {
         Periodic::new(&CleanupAudit {}, Duration::from_hours(24)),
         Periodic::new(&CleanupExpired {}, Duration::from_mins(10)),
         Periodic::new(&CleanupFiles {}, Duration::from_hours(24)),
+        Periodic::new(&ReadWithdrawals {}, Duration::from_hours(1)),
         Periodic::new(&SettleSources {}, Duration::from_mins(1)),
         Periodic::new(&SweepConceptRelations {}, config.task.refresh_concept_relations_interval.duration()),
         Periodic::new(&SweepSearch {}, Duration::from_mins(10)),

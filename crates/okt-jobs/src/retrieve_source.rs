@@ -1,9 +1,10 @@
 //! Gets hold of a source and reads it. Reads `pending`, `fetching` (of an earlier run) or `failed`, leaves `fetched` or
-//! `failed`.
+//! `failed`, or `processed` where a registry has what is to be made of it.
 //!
 //! Files are written before the rows that speak of them. What a run has written and no row speaks of is removed at its end;
 //! what a run that died has left is found by `cleanup_files`.
 
+pub(crate) mod registry;
 mod source_writer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +48,14 @@ pub(crate) async fn run(
         // Deleted, or taken on by another job meanwhile.
         return ctx.begin().await?.commit(None).await;
     };
-    // A registry that knows the source is to be asked here, before anybody is bothered for it.
+    // What was brought along or read before is not asked for: it would be other sentences.
+    if source.body.is_none()
+        && source.fact_count == 0
+        && let Some(hit) = registry::look_up(&ctx, &tools, &source).await?
+        && let Some(finished) = registry::import(&ctx, &tools, &source, &hit).await?
+    {
+        return Ok(finished);
+    }
     let mut writer = SourceWriter::new(&tools, &ctx, id);
     let ended = if source.body.is_some() {
         writer.read_stored(&source).await.map(|failed| (Vec::new(), failed))

@@ -1,5 +1,5 @@
-//! Tells sources and reports whose job was given up or cancelled that nobody is coming. The job says why; without this a source
-//! would be on its way for ever, and a report would never be checked.
+//! Tells sources, reports and answers whose job was given up or cancelled that nobody is coming. The job says why; without this a source
+//! would be on its way for ever, a report would never be checked, and an answer would hold the money that it may cost.
 //!
 //! Each such job is looked at once, until it is retried. Harmless to repeat: a source that has gone on, or belongs to another
 //! job, is left alone.
@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use okt_model::{
-    AnnotateReport, Error, ExtractConcepts, JobState, NoFacts, Payload, ReportId, ReportStatus,
-    RetrieveSource, SourceDecomposition, SourceFailure, SourceId, SourceStage,
+    AnnotateReport, AnswerId, AnswerQuestion, AnswerStatus, Error, ExtractConcepts, JobState, NoFacts,
+    Payload, ReportId, ReportStatus, RetrieveSource, SourceDecomposition, SourceFailure, SourceId,
+    SourceStage, Subject, SubjectKind,
 };
 use okt_queue::ended::{self, Ended};
 use okt_queue::{Finished, JobError, SystemContext};
-use okt_store::{Databases, ai_calls, report_sentences, reports, source_extractions, sources};
+use okt_store::{Databases, ai_calls, answers, report_sentences, reports, source_extractions, sources};
 use serde::{Deserialize, Serialize};
 
 use crate::{Tools, extract_concepts};
@@ -21,8 +22,13 @@ use crate::{Tools, extract_concepts};
 /// A job that ended a moment ago may just be telling its source itself.
 const AGE: Duration = Duration::from_secs(10);
 const BATCH: i64 = 500;
-const KINDS: [&str; 4] =
-    [RetrieveSource::KIND, SourceDecomposition::KIND, ExtractConcepts::KIND, AnnotateReport::KIND];
+const KINDS: [&str; 5] = [
+    RetrieveSource::KIND,
+    SourceDecomposition::KIND,
+    ExtractConcepts::KIND,
+    AnnotateReport::KIND,
+    AnswerQuestion::KIND,
+];
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,6 +86,9 @@ async fn settle(databases: &Databases, tools: &Tools, job: &Ended) -> Result<boo
     if job.kind == AnnotateReport::KIND {
         return settle_report(databases, job, code, why).await;
     }
+    if job.kind == AnswerQuestion::KIND {
+        return settle_answer(databases, job).await;
+    }
     let (repository, source) = (job.repository, SourceId::from(job.subject));
     let stage = match &*job.kind {
         RetrieveSource::KIND => SourceStage::Fetch,
@@ -112,6 +121,21 @@ async fn settle_report(databases: &Databases, job: &Ended, code: &str, why: &str
     }
     tx.commit().await?;
     Ok(waits)
+}
+
+/// False when the answer has ended.
+async fn settle_answer(databases: &Databases, job: &Ended) -> Result<bool, Error> {
+    let (repository, answer) = (job.repository, AnswerId::from(job.subject));
+    let subject = Subject::new(SubjectKind::Question, answer.uuid());
+    let mut conn = databases.acquire_system().await?;
+    let spent = ai_calls::cost_and_calls_of(&mut conn, repository, subject).await?;
+    drop(conn);
+    let cancelled = job.state == JobState::Cancelled;
+    let status = if cancelled { AnswerStatus::Cancelled } else { AnswerStatus::Failed };
+    let mut tx = databases.begin(&job.database, repository).await?;
+    let ended = answers::break_off(&mut tx, repository, answer, status, spent).await?;
+    tx.commit().await?;
+    Ok(ended)
 }
 
 /// Why the source of this job goes no further, if it does not: a stable code, and words.

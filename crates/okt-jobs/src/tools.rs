@@ -8,6 +8,7 @@ use okt_config::Config;
 use okt_model::{Cost, Error, Result, SourceId};
 use okt_parse::Limits;
 use okt_providers::GuardedClient;
+use okt_providers::registry::Registries;
 use okt_providers::resolution::Resolver;
 use okt_providers::search::Search;
 use okt_providers::webhooks::Receivers;
@@ -35,6 +36,7 @@ struct Inner {
     search: Option<Search>,
     receivers: Option<Receivers>,
     webhook_secrets: WebhookSecrets,
+    registries: Option<Registries>,
     list_turns: ListTurns,
 }
 
@@ -49,10 +51,11 @@ impl Tools {
         secret: &[u8],
     ) -> Result<Self> {
         // The reason for having none was logged when the service started.
-        let client = GuardedClient::new(&config.providers.resolution.fetch.allow_private).ok();
+        let client = GuardedClient::of(&config.providers).ok();
         let ai = Ai::new(config, databases, client.as_ref());
         let search = client.as_ref().map(|client| Search::new(config, client));
         let receivers = client.as_ref().map(|client| Receivers::new(config, client));
+        let registries = client.as_ref().map(|client| Registries::new(config, client));
         let web = match client {
             Some(client) => Some((client.clone(), Resolver::new(config, client)?)),
             None => None,
@@ -67,6 +70,7 @@ impl Tools {
             search,
             receivers,
             webhook_secrets: WebhookSecrets::new(config, secret),
+            registries,
             list_turns: ListTurns::default(),
         })))
     }
@@ -109,6 +113,10 @@ impl Tools {
 
     pub(crate) fn webhook_secrets(&self) -> &WebhookSecrets {
         &self.0.webhook_secrets
+    }
+
+    pub(crate) fn registries(&self) -> Option<&Registries> {
+        self.0.registries.as_ref()
     }
 
     /// What is read out of a file at most.

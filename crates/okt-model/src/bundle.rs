@@ -14,18 +14,33 @@ pub struct ExportGraph {
     pub tags: Vec<String>,
     pub include_bodies: bool,
     pub include_images: bool,
+    /// The registry that it is given to, as the configuration calls it.
+    #[serde(default)]
+    pub registry: Option<String>,
 }
 
 impl Payload for ExportGraph {
     const KIND: &'static str = "export_graph";
 }
 
-/// Takes a bundle in that somebody has uploaded.
+/// Takes a bundle in: one that somebody has uploaded, or one of a registry.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ImportGraph {
-    pub upload: Uuid,
+    #[serde(default)]
+    pub upload: Option<Uuid>,
+    #[serde(default)]
+    pub registry: Option<RegistryGraph>,
     /// Only tells what would become of it.
     pub dry_run: bool,
+}
+
+/// A bundle of a registry.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RegistryGraph {
+    /// As the configuration calls the registry.
+    pub registry: String,
+    /// What the registry calls the bundle.
+    pub graph: String,
 }
 
 impl Payload for ImportGraph {

@@ -67,6 +67,14 @@ pub enum Error {
     #[error("{0}")]
     Overloaded(&'static str),
 
+    /// As many answers are on their way as there may be.
+    #[error("{0}")]
+    TooManyAnswers(String),
+
+    /// The caller has spent on answers what they may today.
+    #[error("{0}")]
+    AskLimit(String),
+
     /// Nobody may write to the repository for a while; it can still be read.
     #[error("the repository is being moved to another database and can only be read; try again in a minute")]
     Moving,

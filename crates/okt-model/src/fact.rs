@@ -175,6 +175,30 @@ pub struct Extraction {
     /// What came of looking for concepts in its facts; `None` until that has run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concepts: Option<ConceptExtraction>,
+    /// Where it was taken from, if nobody here looked for facts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry: Option<RegistryOrigin>,
+}
+
+/// The package of a registry that facts were taken from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegistryOrigin {
+    /// As the configuration calls it.
+    pub registry: String,
+    /// What the registry calls the source.
+    pub source_id: String,
+    /// In the words of its producer.
+    pub decomposed_by: Option<String>,
+    pub decomposed_at: String,
+    /// SHA-256 of the package as it was sent.
+    pub package_sha256: String,
+    /// Who signed it.
+    pub key_id: Option<String>,
+    /// Who gave it to the registry, as the registry says.
+    #[serde(default)]
+    pub pushed_by: Option<String>,
+    /// It came with concepts, so nobody looks for them.
+    pub has_concepts: bool,
 }
 
 /// Why a source gave no facts although nothing failed.

@@ -49,6 +49,8 @@ macro_rules! ids {
 }
 
 ids! {
+    /// An answer to a question.
+    AnswerId,
     /// A personal API key; its number, not its secret.
     ApiKeyId,
     /// An entry of the audit.
@@ -61,6 +63,8 @@ ids! {
     ClientNumber,
     /// What facts speak of.
     ConceptId,
+    /// Questions that follow on each other.
+    ConversationId,
     /// A step of curation.
     CurationId,
     /// An event that is told to a webhook.

@@ -4,6 +4,7 @@
 //! To add a word, give its noun a file here and re-export it below.
 
 mod account;
+mod answer;
 mod audit;
 mod blob;
 mod bundle;
@@ -23,6 +24,7 @@ mod money;
 mod oauth;
 mod permission;
 mod promptset;
+mod registry;
 mod report;
 mod repository;
 mod role;
@@ -34,9 +36,15 @@ mod usage;
 mod webhook;
 
 pub use account::{ApiKey, Email, Session, User};
+pub use answer::{
+    ASK_VERSION, Answer, AnswerCosts, AnswerEvent, AnswerFilters, AnswerMode, AnswerQuestion, AnswerSentence,
+    AnswerStatus, CheckMethod, Conversation, Coverage, DisagreeingFact, DropReason, DroppedSentence,
+    Evidence, EvidenceChange, EvidenceChanges, EvidenceKind, EvidenceSource, EvidenceVia, Feedback,
+    FeedbackVerdict, NamedConcept, Verdict, WhyExtractive,
+};
 pub use audit::{AuditEntry, AuditFilter, NewAuditEntry};
 pub use blob::{Blob, BlobHash};
-pub use bundle::{ExportGraph, ImportGraph};
+pub use bundle::{ExportGraph, ImportGraph, RegistryGraph};
 pub use comparison::{
     CheckContradictions, CleanupFacts, Contradiction, ContradictionFoundBy, ContradictionMark,
     ContradictionSide, ContradictionState, DeduplicateFacts, EmbedFacts, EmbeddingSpace, FoundContradiction,
@@ -60,13 +68,13 @@ pub use export::{
 };
 pub use fact::{
     ChunkFailure, Difference, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL, Extraction, Fact,
-    FactConcept, FactFilter, FactGroup, FactKind, FactSource, FactStatus, NewFact, NoFacts,
+    FactConcept, FactFilter, FactGroup, FactKind, FactSource, FactStatus, NewFact, NoFacts, RegistryOrigin,
 };
 pub use hash::{ContentHash, NotAHash, content_hash};
 pub use id::{
-    ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, CurationId, DeliveryId, FactId,
-    GrantId, ImageId, InvestigationId, InvitationId, JobId, ReportId, RepositoryId, SessionId, SourceId,
-    SummaryId, TokenId, UserId, WebhookId,
+    AnswerId, ApiKeyId, AuditId, AuthorizationId, CallId, ClientNumber, ConceptId, ConversationId,
+    CurationId, DeliveryId, FactId, GrantId, ImageId, InvestigationId, InvitationId, JobId, ReportId,
+    RepositoryId, SessionId, SourceId, SummaryId, TokenId, UserId, WebhookId,
 };
 pub use investigation::{
     Investigation, InvestigationConcept, InvestigationProgress, MOST_INVESTIGATION_SOURCES,
@@ -78,13 +86,14 @@ pub use money::{BudgetOf, Money, SpendingLimits};
 pub use oauth::{OAuthClient, OAuthGrant, Scope, UnknownScope};
 pub use permission::{Action, Object, Permission, PermissionSet};
 pub use promptset::StoredPromptset;
+pub use registry::{ContributeSource, ImportKind, ImportOrigin, PullAllFromRegistry, Revoked, Trust};
 pub use report::{
     AnnotateReport, Annotation, ChangeCause, CheckReports, MOST_REPORT_SENTENCES, POSTURE_MODEL, Posture,
     Report, ReportChange, ReportCounts, ReportSentence, ReportStatus, SentenceState,
 };
 pub use repository::{
-    CleanupRepository, Context, Counts, Invitation, MOST_CONTEXTS, Member, MigrateContext, PushLevel,
-    Repository, RepositorySettings, Slug, Stages, Tier, UnmappedContexts,
+    AskSettings, CleanupRepository, Context, Counts, Invitation, MOST_CONTEXTS, Member, MigrateContext,
+    PushLevel, Repository, RepositorySettings, Slug, Stages, Tier, UnmappedContexts,
 };
 pub use role::{Domain, Role};
 pub use search::{
@@ -97,7 +106,7 @@ pub use source::{
 };
 pub use subject::{Subject, SubjectKind};
 pub use text::{checked_name, is_hidden, plain};
-pub use usage::{CallOutcome, ModelCall, Operation, Usage, UsageFilter, UsageGroup};
+pub use usage::{CallOutcome, ModelCall, Operation, Savings, Usage, UsageFilter, UsageGroup};
 pub use webhook::{
     DeliverWebhook, Delivery, DeliveryAttempt, DeliveryState, WEBHOOK_ATTEMPTS, WEBHOOK_TEST, Webhook,
     WebhookDisabled, WebhookEvent,

@@ -109,6 +109,10 @@ pub struct RepositorySettings {
     pub registry_id: Option<String>,
     pub push_level: PushLevel,
     pub allowed_models: Option<Vec<String>>,
+    /// Whose packages are taken from a registry.
+    pub trust: crate::Trust,
+    /// Where only those of some are: their public keys, in the form of key ids.
+    pub trusted_keys: Vec<String>,
     /// Empty accepts all.
     pub accepted_promptset_hashes: Vec<String>,
     /// `None` is the built-in one.
@@ -117,6 +121,16 @@ pub struct RepositorySettings {
     pub monthly_usd: Option<Money>,
     pub stages: Stages,
     pub unmapped_contexts: UnmappedContexts,
+    pub ask: AskSettings,
+}
+
+/// Who may have a model answer questions, and what that may cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AskSettings {
+    /// Also whoever may only read facts.
+    pub viewers: bool,
+    /// `None` is what the installation gives each person.
+    pub per_person_per_day: Option<Money>,
 }
 
 words! {

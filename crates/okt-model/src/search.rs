@@ -31,6 +31,8 @@ words! {
 
 words! {
     /// How something was found.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     FoundThrough {
         Lexical = "lexical",
         Vector = "vector",

@@ -27,7 +27,8 @@ impl SourceStatus {
         use SourceStatus::{Failed, Fetched, Fetching, Pending, Processed, Processing};
         match self {
             Pending => matches!(next, Pending | Fetching | Failed),
-            Fetching => matches!(next, Fetching | Fetched | Failed),
+            // Processed at once, where a registry has what is to be made of it.
+            Fetching => matches!(next, Fetching | Fetched | Processed | Failed),
             Fetched => matches!(next, Fetched | Processing | Failed),
             Processing => matches!(next, Processing | Processed | Failed),
             Processed => matches!(next, Processing),

@@ -33,6 +33,12 @@ words! {
         QuestionEmbedding = "question_embedding",
         /// How well texts answer what somebody looks for.
         QuestionReranking = "question_reranking",
+        /// Which facts an answer is written from.
+        EvidenceScoring = "evidence_scoring",
+        /// An answer, sentence by sentence.
+        AnswerWriting = "answer_writing",
+        /// Sentences of an answer that did not hold.
+        AnswerRepair = "answer_repair",
     }
 }
 
@@ -102,4 +108,14 @@ pub struct UsageFilter {
     pub group: UsageGroup,
     pub from: NaiveDate,
     pub to: NaiveDate,
+}
+
+/// What imports from registries have saved: sources, and what their producers say that it was paid for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Savings {
+    pub sources: i64,
+    pub calls: i64,
+    pub tokens_in: i64,
+    pub tokens_out: i64,
+    pub usd: Money,
 }

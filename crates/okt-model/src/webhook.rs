@@ -17,6 +17,10 @@ words! {
         ReportHealthChanged = "report.health_changed",
         /// A bundle is there to be fetched.
         GraphExported = "graph.exported",
+        /// An answer came to its end, whatever that is.
+        AnswerDone = "answer.done",
+        /// Facts that an answer cites are not what they were.
+        AnswerEvidenceChanged = "answer.evidence_changed",
     }
 }
 

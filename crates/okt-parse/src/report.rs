@@ -33,7 +33,7 @@ pub fn report_sentences(markdown: &str, language: Option<&str>) -> Vec<ReportSen
         block: Block::default(),
         apart: 0,
         images: 0,
-        links: 0,
+        link: None,
         found: Vec::new(),
     };
     // Of the older footnotes, also those are told that nobody has defined.
@@ -65,7 +65,7 @@ struct Piece {
     source: Range<usize>,
     /// Written there as it is read, so that each byte has its place.
     verbatim: bool,
-    /// Words that claim nothing by themselves: those of links and code.
+    /// Words that claim nothing by themselves: those of links and code. What links to a fact is a statement that cites it.
     bare: bool,
 }
 
@@ -78,8 +78,22 @@ struct Reader<'a> {
     /// In so many blocks that claim nothing.
     apart: usize,
     images: usize,
-    links: usize,
+    /// Links do not nest.
+    link: Option<Link>,
     found: Vec<ReportSentence>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Link {
+    Citation,
+    Other,
+}
+
+/// How the address of a citation begins: `[statement](<fact:ID>)`.
+const FACT: &str = "fact:";
+
+const fn is_superscript(c: char) -> bool {
+    matches!(c, '²' | '³' | '¹' | '⁰' | '⁴'..='⁹')
 }
 
 impl Reader<'_> {
@@ -87,8 +101,10 @@ impl Reader<'_> {
         match event {
             Event::Start(Tag::Image { .. }) => self.images += 1,
             Event::End(TagEnd::Image) => self.images -= 1,
-            Event::Start(Tag::Link { .. }) => self.links += 1,
-            Event::End(TagEnd::Link) => self.links -= 1,
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                self.link = Some(if dest_url.starts_with(FACT) { Link::Citation } else { Link::Other });
+            }
+            Event::End(TagEnd::Link) => self.link = None,
             Event::Start(tag) if is_inline(&tag) => {}
             Event::Start(Tag::TableCell) | Event::End(TagEnd::TableCell) | Event::SoftBreak => {
                 self.space(" ");
@@ -125,8 +141,11 @@ impl Reader<'_> {
     }
 
     fn text(&mut self, text: &CowStr, range: Range<usize>) {
-        let bare = self.links > 0;
-        self.words(text, range, bare);
+        // The number of a further citation is no word.
+        if self.link == Some(Link::Citation) && text.chars().all(is_superscript) {
+            return;
+        }
+        self.words(text, range, self.link == Some(Link::Other));
     }
 
     /// Without the backticks.

@@ -21,6 +21,7 @@ pub struct Schema {
     files: sqlx::migrate::Migrator,
     /// Indexes whose names begin so are built at run time, by somebody who also looks after those that are invalid.
     unmanaged_indexes: Option<&'static str>,
+    newest: Option<i64>,
 }
 
 /// What was found or done in one schema.
@@ -62,7 +63,18 @@ impl Schema {
         files.set_ignore_missing(true);
         // The lock is taken once around all schemas of a database, see `Migrator::lock`.
         files.set_locking(false);
-        Self { name, files, unmanaged_indexes: None }
+        Self { name, files, unmanaged_indexes: None, newest: None }
+    }
+
+    /// Nothing that is newer than this migration.
+    #[must_use]
+    pub fn up_to(self, version: i64) -> Self {
+        Self { newest: Some(version), ..self }
+    }
+
+    /// Whether there is a file of this number.
+    pub fn has(&self, version: i64) -> bool {
+        self.files.version_exists(version)
     }
 
     /// Leaves invalid indexes alone whose names begin with this.
@@ -161,6 +173,7 @@ async fn missing<'a>(conn: &mut PgConnection, schema: &'a Schema) -> Result<Vec<
     Ok(schema
         .files
         .iter()
+        .filter(|migration| schema.newest.is_none_or(|newest| migration.version <= newest))
         .filter(|migration| !applied.iter().any(|a| a.version == migration.version))
         .collect())
 }

@@ -220,7 +220,25 @@ impl Model {
         F: Future<Output = okt_model::Result<()>> + Send,
     {
         match &self.0 {
-            Kind::Remote(remote) => remote.chat(chat, turn).await,
+            Kind::Remote(remote) => remote.chat(chat, None, turn).await,
+            Kind::Local(_) => Err(local::NO_CHAT),
+        }
+    }
+
+    /// As [`Model::chat`]; `heard` is told all that has come of the answer, each time that there is more, and an empty text when a
+    /// request begins. A server that answers at once is heard of at the end only.
+    pub async fn chat_heard<T, F>(
+        &self,
+        chat: &Chat,
+        heard: &(dyn Fn(&str) + Send + Sync),
+        turn: T,
+    ) -> Result<Reply, AiError>
+    where
+        T: Fn() -> F + Send + Sync,
+        F: Future<Output = okt_model::Result<()>> + Send,
+    {
+        match &self.0 {
+            Kind::Remote(remote) => remote.chat(chat, Some(heard), turn).await,
             Kind::Local(_) => Err(local::NO_CHAT),
         }
     }

@@ -19,7 +19,7 @@ mod tests;
 
 use std::future::{Future, ready};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +28,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use okt_config::Providers;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use serde::Serialize;
@@ -65,7 +66,9 @@ type LookingUp = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 pub struct Request {
     url: String,
     headers: HeaderMap,
-    /// JSON unless a header says otherwise. A request that has one is a POST; any other is a GET.
+    /// Unless it is named, a request that has a body is a POST, and any other is a GET.
+    method: Option<Method>,
+    /// JSON unless a header says otherwise.
     body: Option<Body>,
     profile: Option<Profile>,
     https_only: bool,
@@ -115,6 +118,7 @@ impl Request {
         Self {
             url: url.into(),
             headers: HeaderMap::new(),
+            method: None,
             body: None,
             profile: None,
             https_only: false,
@@ -153,6 +157,24 @@ impl Request {
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
+    }
+
+    /// For what is neither a GET nor a POST.
+    #[must_use]
+    pub fn method(mut self, method: Method) -> Self {
+        self.method = Some(method);
+        self
+    }
+
+    /// Sends this along.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = Some(Body::Whole(body.into()));
+        self
+    }
+
+    fn is_get(&self) -> bool {
+        self.method.as_ref().map_or(self.body.is_none(), |method| *method == Method::GET)
     }
 
     /// Makes a GET look like that of a browser, down to its TLS. All that is checked and limited is so here, too.
@@ -198,6 +220,25 @@ impl GuardedClient {
         })
     }
 
+    /// The client of an installation. One that is offline reaches nobody but this machine, and asks no server of names.
+    pub fn of(providers: &Providers) -> Result<Self, FetchError> {
+        let allow_private = &providers.resolution.fetch.allow_private;
+        if !providers.offline {
+            return Self::new(allow_private);
+        }
+        let this_machine = |host: String| {
+            let own = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+            ready(if address::is_localhost(&host) {
+                Ok(own.to_vec())
+            } else {
+                Err(io::ErrorKind::Unsupported.into())
+            })
+        };
+        let mut client = Self::with_look_up(allow_private, this_machine)?;
+        client.guard.offline = true;
+        Ok(client)
+    }
+
     /// A client that is told by `look_up` what a name means, instead of by the system. It believes it no more.
     pub fn with_look_up<F, L>(allow_private: &[SocketAddr], look_up: F) -> Result<Self, FetchError>
     where
@@ -231,7 +272,7 @@ impl GuardedClient {
         for _ in 0..=MAX_REDIRECTS {
             let checked = self.check(&url, request.https_only, request.timeouts.connect).await?;
             let answer = self.exchange(&url, checked, &request, deadline).await?;
-            let follows = request.follow && request.body.is_none();
+            let follows = request.follow && request.is_get();
             let Some(next) = (if follows { answer.redirect()? } else { None }) else { return Ok(answer) };
             if next.origin() != url.origin() {
                 request.headers.clear();
@@ -249,6 +290,16 @@ impl GuardedClient {
     /// As [`Self::may_fetch`], for what is to be posted there; to plain http only if that is allowed.
     pub async fn may_post(&self, url: &Url, https_only: bool) -> Result<(), FetchError> {
         self.check(url, https_only, Timeouts::default().connect).await.map(|_| ())
+    }
+
+    /// Whether it is of a network that is not everybody's: by its name, or by what that leads to right now. What leads nowhere is not.
+    pub async fn is_private(&self, url: &Url) -> bool {
+        let Some((host, port)) = url.host().zip(url.port_or_known_default()) else { return true };
+        if address::is_private_name(&host) {
+            return true;
+        }
+        let found = self.addresses(url, host, port, Timeouts::default().connect).await;
+        found.is_ok_and(|found| found.iter().any(|address| !address::is_public(address.ip())))
     }
 
     /// The addresses that this hop may connect to: those of one look-up, and only if every one of them is allowed.
@@ -299,14 +350,14 @@ impl GuardedClient {
     ) -> Result<Response, FetchError> {
         let mut headers = request.headers.clone();
         let connect = request.timeouts.connect;
-        if let (Some(profile), None) = (request.profile, &request.body) {
+        if let Some(profile) = request.profile.filter(|_| request.is_get()) {
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
             let answer = browser::get(&self.authorities, profile, url, checked, headers, connect).await?;
             return Ok(Response::new(answer, url.clone(), request, deadline));
         }
         announce(&mut headers, request);
         let answer = self
-            .send_to(url, checked, headers, request.body.clone(), connect)
+            .send_to(url, checked, headers, request, connect)
             .await
             .map_err(|error| FetchError::of_sending(error, url, connect))?;
         Ok(Response::new(answer.into(), url.clone(), request, deadline))
@@ -317,12 +368,12 @@ impl GuardedClient {
         url: &Url,
         checked: Vec<SocketAddr>,
         headers: HeaderMap,
-        body: Option<Body>,
+        request: &Request,
         connect: Duration,
     ) -> reqwest::Result<reqwest::Response> {
         let client =
             builder(&self.tls, connect).dns_resolver(Pinned(checked)).pool_max_idle_per_host(0).build()?;
-        ask(&client, url, headers, body).await
+        ask(&client, url, headers, request).await
     }
 }
 
@@ -356,11 +407,12 @@ async fn ask(
     client: &reqwest::Client,
     url: &Url,
     headers: HeaderMap,
-    body: Option<Body>,
+    request: &Request,
 ) -> reqwest::Result<reqwest::Response> {
-    let method = if body.is_some() { Method::POST } else { Method::GET };
-    let request = client.request(method, url.clone()).headers(headers);
-    body.into_iter().fold(request, reqwest::RequestBuilder::body).send().await
+    let usual = if request.body.is_some() { Method::POST } else { Method::GET };
+    let method = request.method.clone().unwrap_or(usual);
+    let sent = client.request(method, url.clone()).headers(headers);
+    request.body.clone().into_iter().fold(sent, reqwest::RequestBuilder::body).send().await
 }
 
 /// A name that leads nowhere is as good as none.

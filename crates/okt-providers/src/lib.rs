@@ -9,6 +9,7 @@
 
 pub mod ai;
 mod guarded;
+pub mod registry;
 pub mod resolution;
 mod retry_after;
 pub mod search;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::jobs::state;
 
-/// A job of a source or a report that was cancelled or given up.
+/// A job of a source, a report or an answer that was cancelled or given up.
 #[derive(Clone, Debug)]
 pub struct Ended {
     pub id: JobId,
@@ -18,7 +18,7 @@ pub struct Ended {
     pub database: String,
     pub kind: String,
     pub state: JobState,
-    /// The source or the report.
+    /// The source, the report or the answer.
     pub subject: Uuid,
     /// What went wrong last.
     pub message: Option<String>,

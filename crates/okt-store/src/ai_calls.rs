@@ -160,23 +160,33 @@ pub async fn delete_expired_reservations(conn: &mut PgConnection, limit: i64) ->
     Ok(gone.execute(conn).await?.rows_affected())
 }
 
-/// What a subject has cost so far.
+/// What a subject has cost so far, and how many calls it took.
 #[tracing::instrument(level = "debug", name = "db.ai_calls.cost_of", skip_all, fields(subject.id = %subject.id))]
-pub async fn cost_of(conn: &mut PgConnection, repository: RepositoryId, subject: Subject) -> Result<Cost> {
+pub async fn cost_and_calls_of(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    subject: Subject,
+) -> Result<(Cost, u32)> {
     let row = sqlx::query!(
         r#"SELECT coalesce(sum(tokens_in), 0)::bigint AS "tokens_in!", coalesce(sum(tokens_out), 0)::bigint AS "tokens_out!",
-                  coalesce(sum(micro_usd), 0)::bigint AS "micro_usd!"
+                  coalesce(sum(micro_usd), 0)::bigint AS "micro_usd!", count(*) AS "calls!"
              FROM okt_system.ai_calls WHERE repository_id = $1 AND subject_id = $2 AND subject_kind = $3"#,
         repository.uuid(),
         subject.id,
         subject.kind.as_str(),
     );
     let row = row.fetch_one(conn).await?;
-    Ok(Cost {
+    let cost = Cost {
         tokens_in: unsigned(row.tokens_in),
         tokens_out: unsigned(row.tokens_out),
         usd: Money::from_micros(row.micro_usd),
-    })
+    };
+    Ok((cost, u32::try_from(row.calls).unwrap_or(u32::MAX)))
+}
+
+/// As [`cost_and_calls_of`], what it has cost.
+pub async fn cost_of(conn: &mut PgConnection, repository: RepositoryId, subject: Subject) -> Result<Cost> {
+    Ok(cost_and_calls_of(conn, repository, subject).await?.0)
 }
 
 /// The day that calls are filed under now.

@@ -7,6 +7,7 @@
 //! (`cleanup_files`), and a row without a file does not happen.
 
 mod bundles;
+mod copies;
 
 use std::error::Error as _;
 use std::fs::{DirBuilder, Permissions};
@@ -31,6 +32,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 pub use bundles::{BundleOf, StoredBundle, scratch_error};
+pub use copies::StoredFile;
 
 const INCOMING: &str = "incoming";
 const KEPT: &str = "repositories";

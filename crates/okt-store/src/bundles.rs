@@ -11,6 +11,7 @@ mod import_rows;
 
 pub use export::{ImageFile, Snapshot, SnapshotCounts};
 pub use import::{
-    Intake, Kind, Taken, TakenIn, derived, find_new_concepts, find_new_facts, find_sources, mark_facts,
+    BundleOrigin, Intake, Kind, Taken, TakenIn, derived, find_new_concepts, find_new_facts, find_sources,
+    mark_facts,
 };
 pub use import_rows::SourceNames;

@@ -28,6 +28,7 @@ pub use facts::{
 };
 pub use filing::{Filed, Single, file, find, find_single, list_taken};
 pub(crate) use filing::{insert_words, rename_words};
+pub(crate) use linking::link_held;
 pub use linking::{NewLink, link, relink, unlink, unlink_found};
 pub use reading::{ConceptPlace, get, list, list_contexts, list_numbered};
 

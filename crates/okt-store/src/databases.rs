@@ -74,6 +74,8 @@ pub struct Inspected {
     pub wants_pgvector: bool,
     /// Migrations to be applied.
     pub pending: usize,
+    /// What its clock says, in seconds since 1970.
+    pub now: f64,
 }
 
 /// How often a forwarding address is followed before somebody has to wait.

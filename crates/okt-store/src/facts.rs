@@ -11,16 +11,17 @@ use std::collections::{BTreeSet, HashMap};
 use chrono::{DateTime, Utc};
 use okt_model::{
     ConceptId, ContentHash, Error, Fact, FactConcept, FactFilter, FactId, FactKind, FactSource, FactStatus,
-    MarkedSources, RepositoryId, SourceId,
+    ImportOrigin, MarkedSources, RepositoryId, SourceId,
 };
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::imports::OriginRow;
 use crate::words::word;
 use crate::{concept_relations, concepts, fact_groups};
 use okt_pg::{Result, planned_anew};
 
-pub use writing::{Made, forget_source, replace};
+pub use writing::{Made, forget_links, forget_source, replace};
 
 /// A place in an order of facts: how many sources the last one had, and its number.
 pub type FactPlace = (i32, i64);
@@ -33,6 +34,8 @@ pub struct Quoted {
     pub quotes: Vec<Option<String>>,
     /// For PDFs, from 1.
     pub pages: Vec<Option<i32>>,
+    /// Where it came from, if nobody here found that the source says so.
+    pub origin: Option<ImportOrigin>,
 }
 
 /// A fact that rests on sentences of a source.
@@ -197,20 +200,33 @@ pub async fn list_sources(
 ) -> Result<Vec<Quoted>> {
     let rows = sqlx::query_file!("src/sql/list_fact_sources.sql", repository.uuid(), facts, limit);
     let rows = rows.fetch_all(conn).await?;
-    let quoted = rows.into_iter().map(|row| Quoted {
-        link: FactSource {
-            source: row.id.into(),
-            title: row.title,
-            url: row.url,
-            mark: None,
-            chunk: row.chunk_no,
-            sentences: row.sentences,
-            image: row.image_id.map(Into::into),
-        },
-        quotes: row.quotes,
-        pages: row.pages,
+    let quoted = rows.into_iter().map(|row| {
+        let origin = OriginRow {
+            kind: row.import_kind,
+            registry: row.registry,
+            key_id: row.key_id,
+            pushed_by: row.pushed_by,
+            sha256: row.sha256,
+            imported_at: row.imported_at,
+            withdrawn_at: row.withdrawn_at,
+            withdrawn_why: row.withdrawn_why,
+        };
+        Ok(Quoted {
+            origin: origin.read()?,
+            link: FactSource {
+                source: row.id.into(),
+                title: row.title,
+                url: row.url,
+                mark: None,
+                chunk: row.chunk_no,
+                sentences: row.sentences,
+                image: row.image_id.map(Into::into),
+            },
+            quotes: row.quotes,
+            pages: row.pages,
+        })
     });
-    Ok(quoted.collect())
+    quoted.collect()
 }
 
 /// The concepts that a fact mentions, which is given with its duplicates, by name.

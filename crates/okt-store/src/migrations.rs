@@ -96,10 +96,11 @@ pub(crate) async fn missing_that_stop(conn: &mut PgConnection, schemas: &[Schema
 
 /// What the server is, and what is missing in its database; changes nothing.
 pub(crate) async fn inspect(conn: &mut PgConnection, schemas: &[Schema]) -> Result<Inspected> {
-    let (version, pgvector): (String, Option<String>) = sqlx::query_as(
+    let (version, pgvector, now): (String, Option<String>, f64) = sqlx::query_as(
         "SELECT current_setting('server_version'),
                 coalesce((SELECT extversion FROM pg_extension WHERE extname = 'vector'),
-                         (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'))",
+                         (SELECT default_version FROM pg_available_extensions WHERE name = 'vector')),
+                extract(epoch FROM clock_timestamp())::float8",
     )
     .fetch_one(&mut *conn)
     .await?;
@@ -109,12 +110,12 @@ pub(crate) async fn inspect(conn: &mut PgConnection, schemas: &[Schema]) -> Resu
         pending += schema.files().missing(conn).await?.len();
     }
     let pgvector = pgvector.filter(|_| applicable.contains(&Schema::Vectors));
-    Ok(Inspected { version, pgvector, wants_pgvector: schemas.contains(&Schema::Vectors), pending })
+    Ok(Inspected { version, pgvector, wants_pgvector: schemas.contains(&Schema::Vectors), pending, now })
 }
 
 /// Those that this server can have. A server without pgvector, with one that is too old, or with one that this login may
 /// not switch on, goes without vectors; when that has changed, the next migrator finds out.
-async fn applicable(conn: &mut PgConnection, schemas: &[Schema]) -> Result<Vec<Schema>> {
+pub(crate) async fn applicable(conn: &mut PgConnection, schemas: &[Schema]) -> Result<Vec<Schema>> {
     let mut schemas = schemas.to_vec();
     if schemas.contains(&Schema::Vectors) {
         let able: bool = sqlx::query_scalar(

@@ -3,13 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use okt_model::{
-    CallId, CallOutcome, ContentHash, Error, JobId, ModelCall, Money, RepositoryId, Subject, SubjectKind,
+    CallId, CallOutcome, ContentHash, Error, JobId, ModelCall, Money, Operation, RepositoryId, Subject,
+    SubjectKind,
 };
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::words::word;
 use okt_pg::Result;
+
+/// What is asked to write an answer.
+const WRITING: [Operation; 3] =
+    [Operation::EvidenceScoring, Operation::AnswerWriting, Operation::AnswerRepair];
 
 /// An answer, with the call that it cost.
 #[derive(Clone, Debug)]
@@ -19,7 +24,8 @@ pub struct ModelAnswer {
     pub call: ModelCall,
 }
 
-/// Keeps them, each in place of what was answered to the same question before. Not for a source that was removed meanwhile.
+/// Keeps them, each in place of what was answered to the same question before. Not for a source, nor what was written of an
+/// answer, that was removed meanwhile.
 #[tracing::instrument(level = "debug", name = "db.model_answers.insert", skip_all)]
 pub async fn insert(
     conn: &mut PgConnection,
@@ -28,6 +34,7 @@ pub async fn insert(
 ) -> Result<()> {
     let (mut keys, mut calls, mut jobs) = (Vec::new(), Vec::new(), Vec::new());
     let (mut kinds, mut subjects, mut sources) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let mut asked = BTreeSet::new();
     let (mut models, mut operations, mut texts) = (Vec::new(), Vec::new(), Vec::new());
     let (mut tokens_in, mut tokens_out, mut usd) = (Vec::new(), Vec::new(), Vec::new());
     let (mut latencies, mut retries, mut characters) = (Vec::new(), Vec::new(), Vec::new());
@@ -38,6 +45,10 @@ pub async fn insert(
         keys.push(key.0.to_vec());
         let subject = call.subject.ok_or_else(|| Error::internal("an answer without a subject"))?;
         sources.extend(subject.id_of(SubjectKind::Source));
+        // Others ask questions that are kept nowhere.
+        if WRITING.contains(&call.operation) {
+            asked.extend(subject.id_of(SubjectKind::Question));
+        }
         kinds.push(subject.kind.as_str().to_owned());
         subjects.push(subject.id);
         calls.push(call.id.uuid());
@@ -54,12 +65,16 @@ pub async fn insert(
     }
     // Each once, and everybody in the same order.
     let sources: Vec<Uuid> = sources.into_iter().collect();
+    let asked: Vec<Uuid> = asked.into_iter().collect();
     sqlx::query!(
         // One by one: asked for all at once, PostgreSQL reads every source of the repository as long as it has not counted
         // them. And by a select of their own, which hides how many they are: else it makes a new plan for every batch of
         // few, which takes it longer than to keep them.
         "WITH there AS (SELECT s.id FROM unnest((SELECT $16::uuid[])) AS w (id)
                          CROSS JOIN LATERAL (SELECT o.id FROM okt_repository.sources o
+                                              WHERE o.repository_id = $1 AND o.id = w.id FOR KEY SHARE) s),
+              asked AS (SELECT s.id FROM unnest((SELECT $17::uuid[])) AS w (id)
+                         CROSS JOIN LATERAL (SELECT o.id FROM okt_repository.answers o
                                               WHERE o.repository_id = $1 AND o.id = w.id FOR KEY SHARE) s)
          INSERT INTO okt_repository.model_answers AS a
                 (repository_id, key, subject_kind, subject_id, call_id, job_id, model, operation, answer, tokens_in, tokens_out,
@@ -67,7 +82,8 @@ pub async fn insert(
          SELECT $1, n.* FROM unnest($2::bytea[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::text[],
                                     $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
                                     $14::integer[], $15::bigint[]) AS n (key, kind, subject)
-          WHERE n.kind <> 'source' OR n.subject IN (SELECT id FROM there)
+          WHERE (n.kind <> 'source' OR n.subject IN (SELECT id FROM there))
+            AND (n.subject <> ALL ($17::uuid[]) OR n.subject IN (SELECT id FROM asked))
           ORDER BY n.key
          ON CONFLICT (repository_id, key) DO UPDATE
             SET subject_kind = excluded.subject_kind, subject_id = excluded.subject_id, call_id = excluded.call_id, job_id = excluded.job_id,
@@ -90,6 +106,7 @@ pub async fn insert(
         &retries,
         &characters,
         &sources,
+        &asked,
     )
     .execute(conn)
     .await?;

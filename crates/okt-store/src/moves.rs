@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 50] = [
+pub const TABLES: [Table; 58] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
@@ -48,6 +48,7 @@ pub const TABLES: [Table; 50] = [
     knowledge("source_texts", "source_id"),
     knowledge("source_images", "source_id, id"),
     knowledge("source_marks", "source_no"),
+    knowledge("imports", "no"),
     knowledge("facts", "id"),
     knowledge("fact_sources", "source_no, fact_no"),
     knowledge("fact_merges", "no"),
@@ -65,6 +66,14 @@ pub const TABLES: [Table; 50] = [
     knowledge("report_words", "word, report_no, sentence_no"),
     knowledge("report_changes", "no"),
     knowledge("report_facts", "no"),
+    // As these, after facts, marks and contradictions.
+    knowledge("conversations", "id"),
+    knowledge("answers", "id"),
+    knowledge("answer_events", "answer_no, place"),
+    knowledge("answer_sources", "answer_no, source_id"),
+    knowledge("answer_facts", "answer_no, fact_no"),
+    knowledge("answer_feedback", "answer_no, person, sentence"),
+    knowledge("answer_spending", "answer_id"),
     knowledge("webhooks", "id"),
     knowledge("webhook_deliveries", "id"),
     // Where the server has pgvector.

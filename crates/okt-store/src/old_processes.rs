@@ -43,7 +43,7 @@ pub(crate) async fn refuse(config: &Config, endpoints: &BTreeMap<String, Endpoin
 }
 
 /// The names of workers that hold the lock on their id.
-async fn living(conn: &mut PgConnection) -> Result<Vec<String>> {
+pub(crate) async fn living(conn: &mut PgConnection) -> Result<Vec<String>> {
     let known: bool = sqlx::query_scalar("SELECT to_regclass('okt_tasks.workers') IS NOT NULL")
         .fetch_one(&mut *conn)
         .await?;

@@ -1,6 +1,6 @@
 //! Rows of `okt_system.repository_settings`: one for each repository.
 
-use okt_model::{ContentHash, Error, Money, RepositoryId, RepositorySettings, Stages};
+use okt_model::{AskSettings, ContentHash, Error, Money, RepositoryId, RepositorySettings, Stages};
 use sqlx::PgConnection;
 
 use crate::words::word;
@@ -51,7 +51,7 @@ async fn select(
     let row = sqlx::query!(
         "SELECT s.search, s.resolution, s.auto_contribute, s.registry_id, s.push_level, s.allowed_models,
                 s.accepted_promptset_hashes, s.promptset_hash, s.monthly_micro_usd, s.refinement, s.summarization, s.synthesis, s.image_extraction,
-                s.unmapped_contexts
+                s.unmapped_contexts, s.trust, s.trusted_keys, s.ask_viewers, s.ask_person_micro_usd
            FROM okt_system.repository_settings s
            JOIN okt_system.repositories r ON r.id = s.repository_id AND r.state = 'active'
           WHERE s.repository_id = $1",
@@ -67,6 +67,8 @@ async fn select(
             registry_id: row.registry_id,
             push_level: row.push_level.parse().unwrap_or_default(),
             allowed_models: row.allowed_models,
+            trust: word("repository_settings.trust", &row.trust)?,
+            trusted_keys: row.trusted_keys,
             accepted_promptset_hashes: row.accepted_promptset_hashes,
             promptset_hash: row
                 .promptset_hash
@@ -80,6 +82,10 @@ async fn select(
                 image_extraction: row.image_extraction,
             },
             unmapped_contexts: word("repository_settings.unmapped_contexts", &row.unmapped_contexts)?,
+            ask: AskSettings {
+                viewers: row.ask_viewers,
+                per_person_per_day: row.ask_person_micro_usd.map(Money::from_micros),
+            },
         })
     })
     .transpose()
@@ -97,7 +103,8 @@ pub async fn update(
             SET search = $2, resolution = $3, auto_contribute = $4, registry_id = $5, push_level = $6,
                 allowed_models = $7, accepted_promptset_hashes = $8, monthly_micro_usd = $9, refinement = $10,
                 summarization = $11, synthesis = $12, image_extraction = $13, promptset_hash = $14,
-                unmapped_contexts = $15
+                unmapped_contexts = $15, trust = $16, trusted_keys = $17, ask_viewers = $18,
+                ask_person_micro_usd = $19
           WHERE repository_id = $1",
         repository.uuid(),
         &settings.search,
@@ -114,6 +121,10 @@ pub async fn update(
         settings.stages.image_extraction,
         settings.promptset_hash.map(|hash| hash.0.to_vec()),
         settings.unmapped_contexts.as_str(),
+        settings.trust.as_str(),
+        &settings.trusted_keys,
+        settings.ask.viewers,
+        settings.ask.per_person_per_day.map(Money::micros),
     )
     .execute(conn)
     .await?;

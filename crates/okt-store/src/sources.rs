@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::outbox::{self, When};
 use crate::words::word;
-use crate::{facts, investigations, model_answers, report_annotations, source_marks};
+use crate::{answer_events, facts, investigations, model_answers, report_annotations, source_marks};
 use okt_pg::{Result, planned_anew};
 
 pub use progress::{Fetched, hand_over, mark, mark_failed, mark_fetched, note_attempts};
@@ -281,6 +281,7 @@ pub async fn delete(conn: &mut PgConnection, repository: RepositoryId, id: Sourc
         outbox::push(conn, repository, JobId::mint(), &payload, When::default()).await?;
         investigations::forget_source(conn, repository, no).await?;
     }
+    answer_events::forget_source(conn, repository, id).await?;
     let done = sqlx::query!(
         "WITH images AS (DELETE FROM okt_repository.source_images WHERE repository_id = $1 AND source_id = $2),
               texts AS (DELETE FROM okt_repository.source_texts WHERE repository_id = $1 AND source_id = $2)

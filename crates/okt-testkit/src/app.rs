@@ -200,9 +200,9 @@ impl TestApp {
         eventually(Duration::from_mins(4), "all jobs have ended", async || {
             let open = "SELECT (SELECT count(*) FROM okt_repository.outbox o
                                  WHERE NOT EXISTS (SELECT FROM okt_tasks.jobs j WHERE j.id = o.job_id
-                                                    AND (j.finished_at IS NOT NULL OR j.scheduled_at > now() + interval '10 minutes')))
+                                                    AND (j.finished_at IS NOT NULL OR j.scheduled_at > now() + interval '5 minutes')))
                              + (SELECT count(*) FROM okt_tasks.jobs WHERE repository_id IS NOT NULL AND finished_at IS NULL
-                                   AND scheduled_at < now() + interval '10 minutes')";
+                                   AND scheduled_at < now() + interval '5 minutes')";
             let open = self.count(open).await;
             if open == 0 { Ok(()) } else { Err(open) }
         })

@@ -22,7 +22,8 @@ impl TestDatabase {
     /// With every schema up to date.
     pub async fn migrated() -> Self {
         let template = template().await;
-        Self::create(&format!("TEMPLATE {template}")).await
+        // Its files are copied as they are, which is two to three times as quick as through the log.
+        Self::create(&format!("TEMPLATE {template} STRATEGY file_copy")).await
     }
 
     /// With nothing in it.

@@ -22,6 +22,7 @@ pub mod oauth;
 pub mod process;
 pub mod qdrant;
 pub mod receiver;
+pub mod registry;
 pub mod s3;
 pub mod served;
 pub mod soak;

@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-pub use answers::tokens;
+pub use answers::{copied, sentences, tokens};
 
 use crate::wait::eventually;
 
@@ -55,6 +55,14 @@ pub struct Behaviour {
     pub inventive: bool,
     /// What its texts about concepts cite.
     pub citing: Citing,
+    /// How much a fact, by its text, helps to answer a question: 0 to 10.
+    pub helps: fn(&str, &str) -> u64,
+    /// What it answers to a question, from facts by their keys and lines.
+    pub writes: fn(&str, &[(&str, &str)]) -> String,
+    /// What becomes of sentences that did not hold.
+    pub repairs: fn(&str) -> String,
+    /// Between the pieces of an answer that comes piece by piece, in milliseconds.
+    pub pace_ms: u64,
     pub seed: u64,
     /// What a request is told that was too much.
     pub retry_after_secs: u64,
@@ -81,6 +89,10 @@ impl Default for Behaviour {
             relevance: answers::shared_words,
             inventive: false,
             citing: Citing::Faithful,
+            helps: |_, _| 8,
+            writes: answers::copied,
+            repairs: |_| r#"{"sentences":[]}"#.to_owned(),
+            pace_ms: 0,
             seed: 0,
             retry_after_secs: 1,
             dimensions: 1_024,

@@ -32,7 +32,7 @@ impl Process {
     /// As [`Self::serve`], with more arguments.
     pub fn serve_as(program: impl AsRef<Path>, arguments: &[&str], settings: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut process = Self::start(program.as_ref(), folder.path(), arguments, settings);
+        let mut process = Self::start(program.as_ref(), folder.path(), ("serve", arguments), settings);
         process.folder = Some(folder);
         process.await_listening();
         process
@@ -40,7 +40,7 @@ impl Process {
 
     /// As [`Self::serve`], with a folder for its configuration that the test keeps.
     pub fn serve_in(program: impl AsRef<Path>, folder: impl AsRef<Path>, settings: &[(&str, &str)]) -> Self {
-        let mut process = Self::start(program.as_ref(), folder.as_ref(), &[], settings);
+        let mut process = Self::start(program.as_ref(), folder.as_ref(), ("serve", &[]), settings);
         process.await_listening();
         process
     }
@@ -48,14 +48,28 @@ impl Process {
     /// As [`Self::serve`], without waiting.
     pub fn spawn(program: impl AsRef<Path>, settings: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut process = Self::start(program.as_ref(), folder.path(), &[], settings);
+        let mut process = Self::start(program.as_ref(), folder.path(), ("serve", &[]), settings);
         process.folder = Some(folder);
         process
     }
 
-    fn start(program: &Path, folder: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Self {
+    /// As [`Self::serve`], for `program registry`, which listens where its own settings say.
+    pub fn registry(program: impl AsRef<Path>, settings: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut process = Self::start(program.as_ref(), folder.path(), ("registry", &[]), settings);
+        process.folder = Some(folder);
+        process.await_listening();
+        process
+    }
+
+    fn start(
+        program: &Path,
+        folder: &Path,
+        (command, arguments): (&str, &[&str]),
+        settings: &[(&str, &str)],
+    ) -> Self {
         let mut child = Command::new(program)
-            .args(["serve", "--config"])
+            .args([command, "--config"])
             .arg(folder)
             .args(arguments)
             .env_clear()

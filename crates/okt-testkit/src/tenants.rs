@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::db::run;
 
 pub use measure::{Figure, Installation, compare};
+pub use plans::explained;
 
 /// So that no statement takes more than some seconds.
 const CHUNK: i64 = 50_000;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -18,12 +19,16 @@ pub struct Page {
     body: Vec<u8>,
     /// So many bytes of the body, and then nothing more.
     stops_after: Option<usize>,
+    /// Before the answer begins.
+    waits: Duration,
+    /// How often the body is sent.
+    times: usize,
 }
 
 impl Page {
     pub fn new(content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = vec![("content-type".to_owned(), content_type.to_owned())];
-        Self { status: 200, headers, body: body.into(), stops_after: None }
+        Self { status: 200, headers, body: body.into(), stops_after: None, waits: Duration::ZERO, times: 1 }
     }
 
     pub fn html(body: impl Into<Vec<u8>>) -> Self {
@@ -59,6 +64,20 @@ impl Page {
         self
     }
 
+    /// Takes its time.
+    #[must_use]
+    pub const fn waits(mut self, time: Duration) -> Self {
+        self.waits = time;
+        self
+    }
+
+    /// Sends the body so often, one after the other, without saying how long all of it is.
+    #[must_use]
+    pub const fn times(mut self, times: usize) -> Self {
+        self.times = times;
+        self
+    }
+
     /// Sends this much of the body and then hangs.
     #[must_use]
     pub const fn stops_after(mut self, bytes: usize) -> Self {
@@ -77,6 +96,10 @@ pub struct Web {
 struct Shared {
     pages: Mutex<HashMap<String, Page>>,
     asked: Mutex<Vec<String>>,
+    /// Bodies that were sent, with their paths.
+    sent: Mutex<Vec<(String, Vec<u8>)>>,
+    /// What came before the last of them.
+    head: Mutex<String>,
     news: Notify,
 }
 
@@ -107,6 +130,18 @@ impl Web {
     pub fn asked(&self) -> Vec<String> {
         let asked = self.shared.asked.lock().expect("no panic");
         asked.iter().filter(|path| *path != "/robots.txt").cloned().collect()
+    }
+
+    /// Bodies that were sent so far, with their paths.
+    pub fn sent(&self) -> Vec<(String, Vec<u8>)> {
+        self.shared.sent.lock().expect("no panic").clone()
+    }
+
+    /// A header that came with the last body, by its name in small letters.
+    pub fn header(&self, name: &str) -> Option<String> {
+        let head = self.shared.head.lock().expect("no panic").clone();
+        let mut lines = head.lines().filter_map(|line| line.split_once(':'));
+        lines.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
     }
 
     /// Waits until a path has been asked for this often.
@@ -145,22 +180,39 @@ async fn answer(mut stream: TcpStream, shared: Arc<Shared>) {
     }
     let head = String::from_utf8_lossy(&head).into_owned();
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    let length = head
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+    if let Some(length) = length.filter(|length: &usize| *length < 64 << 20) {
+        let mut body = vec![0; length];
+        if stream.read_exact(&mut body).await.is_err() {
+            return;
+        }
+        shared.sent.lock().expect("no panic").push((path.clone(), body));
+        shared.head.lock().expect("no panic").clone_from(&head);
+    }
     shared.asked.lock().expect("no panic").push(path.clone());
     shared.news.notify_waiters();
     let page = shared.pages.lock().expect("no panic").get(&path).cloned();
     let page = page.unwrap_or_else(|| Page::html("nothing here").status(404));
     let mut text = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", page.status);
-    if !page.headers.iter().any(|(name, _)| name == "content-length") {
+    if page.times == 1 && !page.headers.iter().any(|(name, _)| name == "content-length") {
         let _ = write!(text, "content-length: {}\r\n", page.body.len());
     }
     for (name, value) in &page.headers {
         let _ = write!(text, "{name}: {value}\r\n");
     }
     text += "\r\n";
+    tokio::time::sleep(page.waits).await;
     let sent = page.stops_after.unwrap_or(page.body.len()).min(page.body.len());
     if stream.write_all(text.as_bytes()).await.is_err() || stream.write_all(&page.body[..sent]).await.is_err()
     {
         return;
+    }
+    for _ in 1..page.times {
+        if stream.write_all(&page.body).await.is_err() {
+            return;
+        }
     }
     if page.stops_after.is_some() {
         // Until the other side has had enough.

@@ -15,6 +15,7 @@ use crate::store::{Space, VectorStore};
 pub struct Vectors {
     store: Arc<dyn VectorStore>,
     collection: Arc<str>,
+    concept_collection: Arc<str>,
 }
 
 impl Vectors {
@@ -39,7 +40,9 @@ impl Vectors {
         } else {
             Arc::new(Qdrant::new(settings)?)
         };
-        Ok(Some(Self { store, collection: settings.collection.as_str().into() }))
+        let (collection, concept_collection) =
+            (settings.collection.as_str().into(), settings.concept_collection.as_str().into());
+        Ok(Some(Self { store, collection, concept_collection }))
     }
 
     pub fn store(&self) -> &dyn VectorStore {
@@ -51,12 +54,12 @@ impl Vectors {
         Space { name: format!("{}_{}", self.collection, space.no), dimensions: space.dimensions }
     }
 
-    /// Where those of concepts are: beside those of facts, and replaced with them.
+    /// Where those of concepts are, which are replaced with those of facts.
     pub fn concept_space(&self, space: &EmbeddingSpace) -> Space {
-        Space { name: format!("{}_{}_concepts", self.collection, space.no), dimensions: space.dimensions }
+        Space { name: format!("{}_{}", self.concept_collection, space.no), dimensions: space.dimensions }
     }
 
-    /// Where those of passages are: as those of concepts.
+    /// Where those of passages are: beside those of facts, and replaced with them.
     pub fn passage_space(&self, space: &EmbeddingSpace) -> Space {
         Space { name: format!("{}_{}_passages", self.collection, space.no), dimensions: space.dimensions }
     }

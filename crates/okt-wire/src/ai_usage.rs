@@ -1,7 +1,7 @@
 //! What models were used for, and what it cost.
 
 use chrono::{Days, NaiveDate};
-use okt_model::{Error, Usage, UsageFilter, UsageGroup};
+use okt_model::{Error, Savings, Usage, UsageFilter, UsageGroup};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -33,6 +33,36 @@ pub struct UsageView {
     pub data: Vec<UsageRow>,
     /// The sum of all calls, including those of rows that are not shown.
     pub total: UsageRow,
+    /// What imports from registries have saved in this time; null for the whole installation.
+    #[schema(required)]
+    pub saved: Option<SavedView>,
+}
+
+/// What imports from registries have saved: what others were paid for the same.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RegistrySavings)]
+pub struct SavedView {
+    /// Sources that were imported.
+    pub sources: i64,
+    /// Calls of models that were not made, as far as packages tell.
+    pub calls: i64,
+    pub tokens_in: i64,
+    pub tokens_out: i64,
+    /// What they cost their producers, in US dollars, as far as packages tell.
+    #[schema(example = 0.42)]
+    pub usd: f64,
+}
+
+impl From<Savings> for SavedView {
+    fn from(saved: Savings) -> Self {
+        Self {
+            sources: saved.sources,
+            calls: saved.calls,
+            tokens_in: saved.tokens_in,
+            tokens_out: saved.tokens_out,
+            usd: saved.usd.to_usd(),
+        }
+    }
 }
 
 /// A sum of calls.

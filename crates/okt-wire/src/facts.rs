@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use crate::registry::OriginView;
 use crate::source_marks::MarkView;
 use crate::vocabulary::{FactSort, read_if_given, schema};
 
@@ -145,6 +146,9 @@ pub struct FactSourceView {
     /// Whether the source was retracted or is superseded; null otherwise.
     #[schema(required)]
     pub mark: Option<MarkView>,
+    /// The import that says so; null where it was found here.
+    #[schema(required)]
+    pub origin: Option<OriginView>,
     /// The chunk of the text in which the statement was found, counted from 0.
     #[schema(required, example = 0)]
     pub chunk_index: Option<i32>,
@@ -310,6 +314,7 @@ impl From<SeenFact> for FactView {
                 title: quoted.link.title,
                 url: quoted.link.url,
                 mark: quoted.link.mark.map(MarkView::from),
+                origin: quoted.origin.map(OriginView::from),
                 chunk_index: quoted.link.chunk,
                 image_id: quoted.link.image.map(ImageId::uuid),
             }

@@ -6,6 +6,7 @@
 
 pub mod admin;
 pub mod ai_usage;
+pub mod answers;
 pub mod api_keys;
 pub mod audit;
 pub mod auth;
@@ -23,6 +24,7 @@ pub mod jobs;
 pub mod members;
 pub mod presets;
 pub mod promptsets;
+pub mod registry;
 pub mod reports;
 pub mod repositories;
 pub mod search;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::contexts::ContextView;
+use crate::registry::ChoiceView;
 use crate::vocabulary::{OnExceed, schema};
 
 /// What a repository does with its sources.
@@ -31,6 +32,36 @@ pub struct SettingsView {
     pub promptset_hash: Option<String>,
     pub budget: BudgetView,
     pub stages: StagesView,
+    pub ask: AskSettingsView,
+}
+
+/// Who may have a model answer questions.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RepositoryAsk)]
+pub struct AskSettingsView {
+    /// Whether everybody who may read facts; otherwise whoever may write reports.
+    pub viewers: bool,
+    /// What each person may spend on answers in a day (UTC); null for no limit.
+    #[schema(required, example = 0.5)]
+    pub per_person_per_day_usd: Option<f64>,
+}
+
+/// What is left out stays as it is.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskSettingsChange {
+    /// Whether everybody who may read facts may have a model answer, and not only whoever may write reports.
+    pub viewers: Option<bool>,
+    /// In US dollars; null is what the installation gives each person (`ask.per_person_per_day_usd`).
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<f64>, minimum = 0, example = 0.5)]
+    pub per_person_per_day_usd: Option<Option<f64>>,
+}
+
+/// Null is something else than nothing.
+#[expect(clippy::option_option, reason = "left out, null, or a number")]
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<f64>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// Which providers are switched on.
@@ -56,6 +87,17 @@ pub struct RegistryView {
     /// Null is what the installation allows for that registry.
     #[schema(required)]
     pub allowed_models: Option<Vec<String>>,
+    /// Whose packages and bundles are taken: `anyone`'s, `signed` ones, or those signed by a `listed` key.
+    #[schema(value_type = schema::Trust)]
+    pub trust: &'static str,
+    /// The keys that count where trust is `listed`.
+    #[schema(example = json!(["okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"]))]
+    pub trusted_keys: Vec<String>,
+    /// The registries that the installation can use; the first one is used where none is chosen.
+    pub available: Vec<ChoiceView>,
+    /// The key with which the installation signs what it contributes; null if it does not.
+    #[schema(required, example = "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")]
+    pub signing_key_id: Option<String>,
 }
 
 /// What a repository may spend.
@@ -106,7 +148,8 @@ pub struct Switch {
     pub enabled: bool,
 }
 
-/// All three together: what is left out is as in a new repository.
+/// `id`, `push_level` and `allowed_models` together: what is left out of them is as in a new repository. `trust` and `trusted_keys`
+/// stay as they are where they are left out.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegistryChange {
@@ -118,6 +161,12 @@ pub struct RegistryChange {
     /// Null is what the installation allows.
     #[schema(example = json!(["builtin-extractive-1"]))]
     pub allowed_models: Option<Vec<String>>,
+    /// `anyone`: signed or not. `signed`: with a valid signature. `listed`: signed by one of `trusted_keys`.
+    #[schema(value_type = Option<schema::Trust>, example = "signed")]
+    pub trust: Option<String>,
+    /// Ids of signing keys, which are their public halves; at most 100.
+    #[schema(example = json!(["okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"]))]
+    pub trusted_keys: Option<Vec<String>>,
 }
 
 /// What is left out stays as it is.
@@ -175,7 +224,8 @@ pub struct UnmappedContextsChange {
 
 impl From<SeenSettings> for SettingsView {
     fn from(seen: SeenSettings) -> Self {
-        let SeenSettings { settings, contexts, stages, budget } = seen;
+        let SeenSettings { settings, contexts, stages, budget, registries, signing_key_id, ask_per_day } =
+            seen;
         let on = |list: &[String], id: &'static str| (id, list.iter().any(|one| one == id));
         let search = SearchProvider::ALL.iter().map(|one| on(&settings.search, one.as_str()));
         let resolution = ResolutionProvider::ALL.iter().map(|one| on(&settings.resolution, one.as_str()));
@@ -188,6 +238,10 @@ impl From<SeenSettings> for SettingsView {
                 push_level: settings.push_level.as_str(),
                 id: settings.registry_id,
                 allowed_models: settings.allowed_models,
+                trust: settings.trust.as_str(),
+                trusted_keys: settings.trusted_keys,
+                available: registries.into_iter().map(ChoiceView::from).collect(),
+                signing_key_id,
             },
             accepted_promptset_hashes: settings.accepted_promptset_hashes,
             promptset_hash: settings.promptset_hash.map(|hash| hash.to_string()),
@@ -197,6 +251,10 @@ impl From<SeenSettings> for SettingsView {
                 summarization: stages.summarization,
                 synthesis: stages.synthesis,
                 image_extraction: stages.image_extraction,
+            },
+            ask: AskSettingsView {
+                viewers: settings.ask.viewers,
+                per_person_per_day_usd: ask_per_day.map(Money::to_usd),
             },
         }
     }

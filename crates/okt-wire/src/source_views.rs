@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use okt_app::{ImageKind, SeenSource};
 use okt_model::{
-    ConceptExtraction, Error, Extraction, ImageId, Money, NoFacts, Source, SourceImage, SourcePage, TextParts,
+    ConceptExtraction, Error, Extraction, ImageId, Money, NoFacts, RegistryOrigin, Source, SourceImage,
+    SourcePage, TextParts,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::registry::OriginView;
 use crate::source_marks::MarkView;
 use crate::vocabulary::schema;
 
@@ -126,6 +128,9 @@ pub struct SourceView {
     /// Result of the extraction of facts; null until it has run.
     #[schema(required)]
     pub extraction: Option<ExtractionView>,
+    /// The import that the source, or what it says, came with; null for one that was read here.
+    #[schema(required)]
+    pub origin: Option<OriginView>,
     /// The attempts to fetch the source, in order.
     pub fetch_attempts: Vec<AttemptView>,
 }
@@ -181,6 +186,50 @@ pub struct ExtractionView {
     /// Result of the extraction of concepts from its facts; null until that has run.
     #[schema(required)]
     pub concepts: Option<ConceptExtractionView>,
+    /// The package of a registry that the facts and concepts were imported from; null where they were extracted here. The text
+    /// of such a source is its quoted sentences, one on each line.
+    #[schema(required)]
+    pub registry: Option<RegistryOriginView>,
+}
+
+/// The package of a registry that facts were imported from.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PackageOrigin)]
+pub struct RegistryOriginView {
+    /// The id of the registry in the configuration.
+    #[schema(example = "default")]
+    pub registry: String,
+    /// The id of the source in the registry.
+    #[schema(example = "0197a3c0-0000-7000-8000-000000000001")]
+    pub source_id: String,
+    /// Who made the package, in the words of whoever pushed it.
+    #[schema(required, example = "okt 0.1.0")]
+    pub decomposed_by: Option<String>,
+    #[schema(example = "2026-01-02T03:04:05Z")]
+    pub decomposed_at: String,
+    /// SHA-256 of the package as it was downloaded.
+    #[schema(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b")]
+    pub package_sha256: String,
+    /// The key that signed the package; null without a signature that was verified.
+    #[schema(required, example = "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")]
+    pub key_id: Option<String>,
+    /// The key that gave it to the registry, as the registry says.
+    #[schema(required, example = "okg_0a1b2c3d4e5f")]
+    pub pushed_by: Option<String>,
+}
+
+impl From<RegistryOrigin> for RegistryOriginView {
+    fn from(origin: RegistryOrigin) -> Self {
+        Self {
+            registry: origin.registry,
+            source_id: origin.source_id,
+            decomposed_by: origin.decomposed_by,
+            decomposed_at: origin.decomposed_at,
+            package_sha256: origin.package_sha256,
+            key_id: origin.key_id,
+            pushed_by: origin.pushed_by,
+        }
+    }
 }
 
 /// The result of the last extraction of concepts from the facts of a source.
@@ -389,7 +438,7 @@ impl From<Source> for SourceRow {
 impl SourceView {
     /// With these parts of the text.
     pub fn new(seen: SeenSource, parts: TextParts) -> Result<Self, Error> {
-        let SeenSource { mut source, text, images } = seen;
+        let SeenSource { mut source, text, images, origin } = seen;
         let attempts = std::mem::take(&mut source.fetch_attempts).into_iter().map(|attempt| AttemptView {
             provider: attempt.provider,
             url: attempt.url,
@@ -406,6 +455,7 @@ impl SourceView {
         Ok(Self {
             fetch_attempts: attempts.collect(),
             extraction: source.extraction.take().map(ExtractionView::from),
+            origin: origin.map(OriginView::from),
             fact_count: source.fact_count,
             row: source.into(),
             parsed_text: parts.text.then_some(text.text),
@@ -443,6 +493,7 @@ impl From<Extraction> for ExtractionView {
             coverage: f64::from(found.cited_sentences) / f64::from(found.sentences.max(1)),
             reason: found.reason.map(Into::into),
             concepts: found.concepts.map(Into::into),
+            registry: found.registry.map(Into::into),
         }
     }
 }

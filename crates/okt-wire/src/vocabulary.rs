@@ -111,11 +111,13 @@ readable!(
     SourceSort,
     SettableFactStatus,
     OnExceed,
+    okt_model::AnswerMode,
     okt_model::CitationFormat,
     okt_model::ReportFormat,
     okt_model::FactKind,
     okt_model::GraphFormat,
     okt_model::FactStatus,
+    okt_model::FeedbackVerdict,
     okt_model::JobState,
     okt_model::ContradictionState,
     okt_model::DeliveryState,
@@ -124,6 +126,7 @@ readable!(
     okt_model::Role,
     okt_model::SearchMode,
     okt_model::SearchType,
+    okt_model::Trust,
     okt_model::SourceStatus,
     okt_model::UnmappedContexts,
     okt_model::UsageGroup,
@@ -247,6 +250,25 @@ pub mod schema {
         SearchType = all!(okt_model::SearchType), "facts";
         /// How something was found.
         FoundThrough = all!(okt_model::FoundThrough), "lexical";
+        /// How an answer is wanted, or was written.
+        AnswerMode = all!(okt_model::AnswerMode), "model";
+        /// Where an answer stands.
+        AnswerStatus = all!(okt_model::AnswerStatus), "answered";
+        /// Why no model has written an answer: `asked` for; none is set up; not permitted; the person's daily limit; the budget of the
+        /// repository; the answer's own limit; the model failed.
+        WhyExtractive = all!(okt_model::WhyExtractive), "no_model";
+        /// How a sentence of an answer stands to what it cites.
+        Verdict = all!(okt_model::Verdict), "supported";
+        /// Who has checked a sentence.
+        CheckMethod = all!(okt_model::CheckMethod), "rule";
+        /// Why a sentence is not shown.
+        DropReason = all!(okt_model::DropReason), "number";
+        /// A fact, or a part of a source that no fact rests on.
+        EvidenceKind = all!(okt_model::EvidenceKind), "fact";
+        /// What became of a fact that an answer cites.
+        EvidenceChange = all!(okt_model::EvidenceChange), "rejected";
+        /// What people say of answers.
+        FeedbackVerdict = all!(okt_model::FeedbackVerdict), "right";
         /// Who gave a concept another name: rules, a model or a person.
         AliasBy = all!(okt_model::AliasBy), "model";
         /// How strongly two concepts belong together, by how many facts they share.
@@ -296,6 +318,12 @@ pub mod schema {
         Tier = all!(okt_model::Tier), "shared";
         /// How much of a repository's knowledge goes to a registry: `facts`, or `concepts` as well.
         PushLevel = all!(okt_model::PushLevel), "concepts";
+        /// Whose packages and bundles a repository takes from a registry.
+        Trust = all!(okt_model::Trust), "anyone";
+        /// In what form something came from elsewhere.
+        ImportKind = all!(okt_model::ImportKind), "package";
+        /// How requests to a registry are authenticated.
+        AuthMode = ["none", "bearer", "hmac"].into_iter(), "bearer";
         /// What becomes of a concept whose context the repository does not have.
         UnmappedContexts = all!(okt_model::UnmappedContexts), "catch_all";
         /// What happens when a budget is used up: jobs wait until there is money again.

@@ -650,6 +650,167 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/repositories/{repoID}/answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The answers that you may see: your own, and those that are shared. */
+        get: operations["listAnswers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/answers/{answerID}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** An answer. */
+        get: operations["getAnswer"];
+        /** Share an answer of yours with everybody who may read facts of the repository, or take that back. */
+        put: operations["updateAnswer"];
+        post?: never;
+        /** Delete an answer of yours. */
+        delete: operations["deleteAnswer"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/answers/{answerID}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop an answer of yours.
+         * @description What is there stays.
+         */
+        post: operations["cancelAnswer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/answers/{answerID}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The events of an answer, from the first or from after the one that `Last-Event-ID` names.
+         * @description Each event has a name, an `id` (1, 2, 3 …) and one line of JSON. The last one is `done` or `error`; asked again from after that, the
+         *     answer is 204.
+         */
+        get: operations["watchAnswer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/answers/{answerID}/feedback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say whether an answer, or one of its sentences, is right.
+         * @description What you said of it before is replaced.
+         */
+        post: operations["createAnswerFeedback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/answers/{answerID}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Write an answer down as a report.
+         * @description The report has its sentences with what they cite, and is checked as every report.
+         */
+        post: operations["createAnswerReport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/ask": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask a question.
+         * @description Evidence is looked for at once; the answer is written and checked sentence by sentence in the background. With
+         *     `Accept: text/event-stream` the events come as they happen: `understood`, `evidence`, `sentence`, `dropped`, `disagreeing`, `cost`,
+         *     `turned`, and last `done` or `error`; the headers `Location` and `X-Answer-Id` name the answer. Otherwise the answer comes as JSON if it is
+         *     done within 12 seconds, else 202. A model is asked for those who may write reports, and for everybody where the repository's settings
+         *     say so. The same question with the same evidence gets the same answer, for nothing.
+         */
+        post: operations["createAnswer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/ask/estimate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What an answer would cost.
+         * @description Nothing is asked and nothing is kept.
+         */
+        post: operations["estimateAnswer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/repositories/{repoID}/audit": {
         parameters: {
             query?: never;
@@ -989,6 +1150,45 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/repositories/{repoID}/conversations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Your conversations. */
+        get: operations["listConversations"];
+        put?: never;
+        /**
+         * Begin a conversation.
+         * @description A question in it is understood by the three before it, and by what the last answer was about.
+         */
+        post: operations["createConversation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/conversations/{conversationID}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A conversation of yours with its answers. */
+        get: operations["getConversation"];
+        put?: never;
+        post?: never;
+        /** Delete a conversation of yours with its answers. */
+        delete: operations["deleteConversation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/repositories/{repoID}/curation": {
         parameters: {
             query?: never;
@@ -1103,8 +1303,8 @@ export interface paths {
         put?: never;
         /**
          * Export the repository as a Graph Bundle.
-         * @description A job writes it, as the repository is when the job runs. With the destination `file` it can be downloaded by the job's id for two
-         *     days.
+         * @description A job writes it, as the repository is when the job runs. It can be downloaded by the job's id for two days; with the destination
+         *     `registry` it is given to a registry, too.
          */
         post: operations["exportGraph"];
         delete?: never;
@@ -1315,7 +1515,7 @@ export interface paths {
         put?: never;
         /**
          * Import a bundle.
-         * @description A job reads all of it, and takes it in only when all of it is right. Nothing is fetched and no chat model is asked. What the
+         * @description It was uploaded, or is one of a registry, which the job downloads. The job reads all of it, and takes it in only when all of it is right. Nothing is fetched and no chat model is asked. What the
          *     repository has already is kept, so that doing it again adds nothing. With `dry_run` the job's output tells what would be added.
          */
         post: operations["importGraph"];
@@ -1652,6 +1852,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/repositories/{repoID}/registry/graphs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List bundles of a registry. */
+        get: operations["listRegistryGraphs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/repositories/{repoID}/registry/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Look up what the registry of the repository has of a source.
+         * @description Nothing is imported: what the registry has is taken when the source is added. Each package says whether the repository would take
+         *     it, and why not.
+         */
+        get: operations["searchRegistry"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/repositories/{repoID}/reports": {
         parameters: {
             query?: never;
@@ -1852,6 +2090,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/repositories/{repoID}/settings/ask": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Choose who may have a model answer questions, and what each person may spend on that in a day. */
+        put: operations["setAsk"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/repositories/{repoID}/settings/auto-contribute": {
         parameters: {
             query?: never;
@@ -1952,7 +2207,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Contribute all decompositions of the repository to its registry. */
+        /**
+         * Contribute all decompositions of the repository to its registry.
+         * @description A job for each processed source that was added by its address and that a chat model was asked about. What came from a registry is
+         *     not contributed, and neither are uploaded files.
+         */
         post: operations["contributeAll"];
         delete?: never;
         options?: never;
@@ -2003,7 +2262,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Pull all decompositions of the repository's sources that its registry has. */
+        /**
+         * Pull what the registry has for sources of the repository that could not be had.
+         * @description A job asks for each source that was added by its address and failed before it had any facts. Nothing is fetched. With
+         *     `dry_run=true` the job only counts.
+         */
         post: operations["pullAll"];
         delete?: never;
         options?: never;
@@ -2877,6 +3140,7 @@ export interface components {
             /** Format: date */
             from: string;
             group_by: components["schemas"]["UsageGroup"];
+            saved: components["schemas"]["RegistrySavings"] | null;
             /** Format: date */
             to: string;
             /** @description The sum of all calls, including those of rows that are not shown. */
@@ -2897,6 +3161,360 @@ export interface components {
         /** @description How a person says that a fact stands to a sentence. */
         AnnotationJudgement: {
             posture: components["schemas"]["JudgedPosture"] | null;
+        };
+        /** @description An answer, with its evidence and how each sentence was checked. */
+        Answer: components["schemas"]["AnswerHead"] & {
+            /** Format: int32 */
+            ask_version: number;
+            /** Format: uuid */
+            asked_by: string;
+            /** @description Whether it was there already, and so cost nothing. */
+            cached: boolean;
+            /**
+             * @description Who has checked the sentences. `builtin-posture-1` is no model but rules.
+             * @example builtin-posture-1
+             */
+            check_model: string | null;
+            /** @description What the question names. */
+            concepts: components["schemas"]["NamedConcept"][];
+            cost: components["schemas"]["AnswerCost"];
+            coverage: components["schemas"]["AnswerCoverage"];
+            /**
+             * @description Why facts were not looked for by all means; null if they were.
+             * @example null
+             */
+            degraded_reason: string | null;
+            disagreeing: components["schemas"]["DisagreeingFacts"][];
+            /** @description What was written and is not shown as part of the answer, with the reason. */
+            dropped: components["schemas"]["DroppedSentence"][];
+            /** @description Facts that it cites and that are not what they were. */
+            evidence_changed: components["schemas"]["ChangedEvidence"][];
+            extractive_reason: components["schemas"]["WhyExtractive"] | null;
+            /** @description The evidence, best first. */
+            facts: components["schemas"]["AnswerEvidence"][];
+            /** @description What you have said of it. */
+            feedback: components["schemas"]["AnswerFeedback"][];
+            filters: components["schemas"]["AskFilters"];
+            /** Format: uuid */
+            job_id: string | null;
+            /**
+             * @description What the question asks for and the facts do not say.
+             * @example when they are highest
+             */
+            missing: string | null;
+            /** @description As it was asked for. */
+            mode_asked: components["schemas"]["AnswerMode"];
+            model: string | null;
+            /** @description The evidence is near the question, and no answer to it. */
+            near_only: boolean;
+            problem: components["schemas"]["AnswerProblem"] | null;
+            /** @example How long does a kingfisher live? */
+            question_as_searched: string;
+            sentences: components["schemas"]["AnswerSentence"][];
+            /**
+             * Format: int64
+             * @example 2100
+             */
+            took_ms: number | null;
+            /** @description With `explain=true`: where each piece of evidence came from. */
+            trace?: components["schemas"]["AnswerTrace"][] | null;
+        };
+        /** @description An answer that is being written. */
+        AnswerAccepted: {
+            /** Format: uuid */
+            answer_id: string;
+            /** Format: uuid */
+            job_id?: string | null;
+        };
+        /** @description What an answer has cost. */
+        AnswerCost: {
+            /**
+             * Format: int32
+             * @description Calls of models.
+             * @example 6
+             */
+            calls: number;
+            /**
+             * Format: int64
+             * @example 5900
+             */
+            tokens_in: number;
+            /**
+             * Format: int64
+             * @example 800
+             */
+            tokens_out: number;
+            /**
+             * Format: double
+             * @example 0.0012
+             */
+            usd: number;
+        };
+        /** @description How much of what was written is shown. */
+        AnswerCoverage: {
+            /** Format: int32 */
+            contradicted: number;
+            /**
+             * Format: int32
+             * @example 1
+             */
+            dropped: number;
+            /**
+             * Format: int32
+             * @example 3
+             */
+            shown: number;
+            /**
+             * Format: int32
+             * @example 3
+             */
+            supported: number;
+            /** Format: int32 */
+            unverified: number;
+            /**
+             * Format: int32
+             * @example 4
+             */
+            written: number;
+        };
+        /** @description A fact, or a part of a source that no fact rests on, as it was when it was found. */
+        AnswerEvidence: {
+            /** @description `lexical`, `vector`, `anchor` (the question names the source) and `hop` (reached over a name). */
+            found_by: components["schemas"]["FoundThrough"][];
+            /**
+             * Format: uuid
+             * @description Of the fact; null for a passage.
+             */
+            id: string | null;
+            /**
+             * @description By which sentences cite it, within this answer.
+             * @example kqzb
+             */
+            key: string;
+            /** @description `fact` or `passage`. */
+            kind: components["schemas"]["EvidenceKind"];
+            /** @description The words of the source. */
+            quote: string | null;
+            /** @description Always false: what was retracted is no evidence. */
+            retracted: boolean;
+            /**
+             * Format: double
+             * @description Comparable within one answer only.
+             * @example 0.87
+             */
+            score: number;
+            source: components["schemas"]["AnswerEvidenceSource"] | null;
+            /** @description Whether all its sources are superseded. */
+            superseded: boolean;
+            /** @example The Bay of Fundy has the highest tides of the world. */
+            text: string;
+            /**
+             * @description Of the page that shows it.
+             * @example /r/tides/facts/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37
+             */
+            url: string;
+            via: components["schemas"]["AnswerEvidenceVia"] | null;
+        };
+        /** @description Where a piece of evidence stands. */
+        AnswerEvidenceSource: {
+            /** Format: uuid */
+            id: string;
+            /**
+             * Format: int32
+             * @description The page of a PDF, from 1.
+             * @example 3
+             */
+            page: number | null;
+            /** @example Tides */
+            title: string | null;
+            /**
+             * @description Of the page that shows the words in the source.
+             * @example /r/tides/sources/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37
+             */
+            url: string;
+            /**
+             * Format: int32
+             * @example 2019
+             */
+            year: number | null;
+        };
+        /** @description A name that led to a piece of evidence. */
+        AnswerEvidenceVia: {
+            /** Format: uuid */
+            concept_id: string | null;
+            /** @example Minas Basin */
+            name: string;
+        };
+        /** @description What you have said of an answer. */
+        AnswerFeedback: {
+            note: string | null;
+            /**
+             * Format: int32
+             * @description The index of a sentence; null for the answer as a whole.
+             */
+            sentence: number | null;
+            verdict: components["schemas"]["FeedbackVerdict"];
+        };
+        /** @description A concept that the sentences around speak of. */
+        AnswerGroup: {
+            /** Format: uuid */
+            concept_id: string;
+            /** @example Bay of Fundy */
+            name: string;
+        };
+        /** @description What an answer has in common with its row in a list. */
+        AnswerHead: {
+            /** Format: uuid */
+            conversation_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            finished_at: string | null;
+            /** Format: uuid */
+            id: string;
+            is_own: boolean;
+            /** @description `model` or `extractive`. */
+            mode: components["schemas"]["AnswerMode"];
+            /** @example How high are the tides in the Bay of Fundy? */
+            question: string;
+            shared: boolean;
+            /**
+             * @description `running`; `answered`: all that was written is shown and supported; `partly`: something was left out, is contradicted or could
+             *     not be checked; `abstained`: there is no sentence, and the evidence is only near; `extractive`: the facts themselves;
+             *     `cancelled`; `failed`.
+             */
+            status: components["schemas"]["AnswerStatus"];
+            /**
+             * @description Of the page that shows it.
+             * @example /r/tides/answers/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37
+             */
+            url: string;
+        };
+        /**
+         * @description How an answer is wanted, or was written.
+         * @example model
+         * @enum {string}
+         */
+        AnswerMode: "auto" | "extractive" | "model";
+        /** @description Why an answer failed, as a problem. */
+        AnswerProblem: {
+            /** @example unavailable */
+            code: string;
+            /** @example the model did not answer within 30 s */
+            detail: string;
+            /**
+             * Format: int32
+             * @example 500
+             */
+            status: number;
+            /** @example The answer failed */
+            title: string;
+            /** @example about:blank */
+            type: string;
+        };
+        /** @description How an answer is written down as a report. */
+        AnswerReport: {
+            /**
+             * @description The question, if left out.
+             * @example Tides in the Bay of Fundy
+             */
+            title?: string | null;
+            /** @example Tides */
+            topic?: string | null;
+        };
+        /** @description A sentence of an answer. */
+        AnswerSentence: {
+            /**
+             * Format: float
+             * @example 0.93
+             */
+            confidence: number;
+            /** @description The facts that it rests on. */
+            fact_ids: string[];
+            group: components["schemas"]["AnswerGroup"] | null;
+            /**
+             * Format: int32
+             * @description From 0.
+             */
+            index: number;
+            /**
+             * @description All evidence that it rests on, by keys.
+             * @example [
+             *       "kqzb"
+             *     ]
+             */
+            keys: string[];
+            /** @description `model` or `rule`. */
+            method: components["schemas"]["CheckMethod"];
+            /** @example The Bay of Fundy has the highest tides of the world. */
+            text: string;
+            /**
+             * @description `supported`; `contradicted`: one of the facts that it cites says otherwise; `unverified`: nothing stands against it, and no model
+             *     has confirmed it.
+             */
+            verdict: components["schemas"]["Verdict"];
+        };
+        /**
+         * @description Where an answer stands.
+         * @example answered
+         * @enum {string}
+         */
+        AnswerStatus: "running" | "answered" | "partly" | "abstained" | "extractive" | "cancelled" | "failed";
+        /** @description An answer in a list. */
+        AnswerSummary: {
+            /** Format: uuid */
+            conversation_id: string | null;
+            /**
+             * Format: double
+             * @example 0.0015
+             */
+            cost_usd: number;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Whether facts that it cites are not what they were. */
+            evidence_changed: boolean;
+            /** Format: date-time */
+            finished_at: string | null;
+            /** Format: uuid */
+            id: string;
+            is_own: boolean;
+            /** @description `model` or `extractive`. */
+            mode: components["schemas"]["AnswerMode"];
+            /** @example How high are the tides in the Bay of Fundy? */
+            question: string;
+            /**
+             * Format: int32
+             * @example 3
+             */
+            sentence_count: number;
+            shared: boolean;
+            /** @description `running`, `answered`, `partly`, `abstained`, `extractive`, `cancelled` or `failed`. */
+            status: components["schemas"]["AnswerStatus"];
+            /**
+             * @description Of the page that shows it.
+             * @example /r/tides/answers/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37
+             */
+            url: string;
+        };
+        /** @description Where a piece of evidence came from. */
+        AnswerTrace: {
+            found_by: components["schemas"]["FoundThrough"][];
+            /** @example kqzb */
+            key: string;
+            /** @description The lines of the model that cite it, from 0; those that are not shown are not counted. */
+            lines: number[];
+            /** @description Its place in the evidence, from 1. */
+            rank: number;
+            /**
+             * Format: double
+             * @example 0.87
+             */
+            score: number;
+        };
+        /** @description Who sees an answer. */
+        AnswerUpdate: {
+            /** @description Whether everybody who may read facts of the repository sees it. */
+            shared: boolean;
         };
         /** @description A key, without its secret. */
         ApiKey: {
@@ -2932,6 +3550,122 @@ export interface components {
             repository_id?: string | null;
             /** Format: date-time */
             revoked_at?: string | null;
+        };
+        /** @description What an answer would cost, from the last 50 that a model has written in the repository. */
+        AskEstimate: {
+            /**
+             * Format: int64
+             * @description How many earlier answers this rests on.
+             * @example 37
+             */
+            based_on: number;
+            /**
+             * Format: double
+             * @description Calls of models: half of the answers took no more. Null without earlier answers.
+             * @example 6
+             */
+            calls: number | null;
+            extractive_reason: components["schemas"]["WhyExtractive"] | null;
+            /**
+             * Format: double
+             * @description What you may still spend on answers here today (UTC); null for no limit.
+             * @example 0.42
+             */
+            left_today_usd: number | null;
+            /**
+             * Format: double
+             * @description What an answer may cost unless its question says otherwise.
+             * @example 0.05
+             */
+            max_cost_usd: number;
+            /** @description `model` or `extractive`. */
+            mode: components["schemas"]["AnswerMode"];
+            model: string | null;
+            /**
+             * Format: double
+             * @description US dollars: half of the answers cost no more.
+             * @example 0.0015
+             */
+            usd: number | null;
+            /**
+             * Format: double
+             * @description 19 of 20 answers cost no more.
+             * @example 0.004
+             */
+            usd_most: number | null;
+        };
+        /** @description What evidence is looked for. */
+        AskFilters: {
+            /**
+             * @description Only what speaks of all of these concepts, at most 8.
+             * @default []
+             * @example []
+             */
+            concept_ids: string[];
+            /**
+             * @description Only what speaks of a concept in this context.
+             * @default null
+             * @example null
+             */
+            context: string | null;
+            /**
+             * Format: int32
+             * @description Only what is in a source that was published in this year or later.
+             * @default null
+             * @example null
+             */
+            published_from: number | null;
+            /**
+             * Format: int32
+             * @description Only what is in a source that was published in this year or before.
+             * @default null
+             * @example null
+             */
+            published_to: number | null;
+            /**
+             * @description Only what is in one of these sources, at most 20.
+             * @default []
+             * @example []
+             */
+            source_ids: string[];
+        };
+        /** @description A question. */
+        AskRequest: {
+            /**
+             * @description The language that a model answers in (ISO 639-1); otherwise that of the question.
+             * @example en
+             */
+            answer_language?: string | null;
+            /**
+             * Format: uuid
+             * @description A conversation of yours that the question belongs to.
+             */
+            conversation_id?: string | null;
+            /** @description Whether the answer has its `trace`. */
+            explain?: boolean | null;
+            filters?: components["schemas"]["AskFilters"];
+            /**
+             * Format: double
+             * @description The most that the answer may cost, in US dollars; what is checked by then is shown.
+             * @example 0.05
+             */
+            max_cost_usd?: number | null;
+            mode?: components["schemas"]["AnswerMode"] | null;
+            /** @example How high are the tides in the Bay of Fundy? */
+            question: string;
+            /** @description Whether everybody who may read facts of the repository sees the answer. */
+            shared?: boolean | null;
+        };
+        /** @description What is left out stays as it is. */
+        AskSettingsChange: {
+            /**
+             * Format: double
+             * @description In US dollars; null is what the installation gives each person (`ask.per_person_per_day_usd`).
+             * @example 0.5
+             */
+            per_person_per_day_usd?: number | null;
+            /** @description Whether everybody who may read facts may have a model answer, and not only whoever may write reports. */
+            viewers?: boolean | null;
         };
         /** @description Something that was done or refused. */
         AuditEntry: {
@@ -2969,6 +3703,12 @@ export interface components {
             /** @description The `User-Agent` header of the request. */
             user_agent?: string | null;
         };
+        /**
+         * @description How requests to a registry are authenticated.
+         * @example bearer
+         * @enum {string}
+         */
+        AuthMode: "none" | "bearer" | "hmac";
         /** @description The budget of a repository. */
         BudgetChange: {
             /**
@@ -3020,6 +3760,13 @@ export interface components {
          * @enum {string}
          */
         ChangeCause: "checked" | "fact_added" | "fact_removed" | "fact_merged" | "source_marked" | "person" | "judged";
+        /** @description A fact that is not what it was when it was cited. */
+        ChangedEvidence: {
+            /** @description `rejected`, `removed`, `retracted` (all its sources were) or `contradicted` (by a fact that was found since). */
+            change: components["schemas"]["EvidenceChange"];
+            /** Format: uuid */
+            fact_id: string;
+        };
         /** @description A fact after a change of its status. */
         ChangedFact: components["schemas"]["Fact"] & {
             /**
@@ -3030,6 +3777,12 @@ export interface components {
              */
             curation_id: string | null;
         };
+        /**
+         * @description Who has checked a sentence.
+         * @example rule
+         * @enum {string}
+         */
+        CheckMethod: "model" | "rule";
         /** @description A text to check. */
         CheckRequest: {
             /**
@@ -3707,6 +4460,30 @@ export interface components {
          * @enum {string}
          */
         ContradictionState: "open" | "real" | "scope_differs" | "not_a_contradiction";
+        /** @description Questions that follow on each other. */
+        Conversation: {
+            /**
+             * Format: int64
+             * @example 3
+             */
+            answer_count: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            id: string;
+            /**
+             * @description Null until there is a question.
+             * @example Tides
+             */
+            title: string | null;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        /** @description A conversation with its answers. */
+        ConversationWithAnswers: components["schemas"]["Conversation"] & {
+            /** @description The oldest first, at most the newest 200. */
+            answers: components["schemas"]["AnswerSummary"][];
+        };
         /** @description A key with its secret, which is shown this once. */
         CreatedApiKey: components["schemas"]["ApiKey"] & {
             /**
@@ -3925,6 +4702,30 @@ export interface components {
          * @enum {string}
          */
         Difference: "negation" | "number" | "unit" | "date" | "direction" | "roles" | "name" | "quantifier" | "certainty" | "wording" | "judged";
+        /** @description A fact that says otherwise. */
+        DisagreeingFact: components["schemas"]["AnswerEvidence"] & {
+            /**
+             * Format: uuid
+             * @description The fact that is cited.
+             */
+            against: string;
+            /**
+             * Format: float
+             * @example 0.9
+             */
+            confidence: number;
+            /** @example builtin-posture-1 */
+            judged_by: string;
+        };
+        /** @description Facts that say otherwise than those that a sentence cites. */
+        DisagreeingFacts: {
+            facts: components["schemas"]["DisagreeingFact"][];
+            /**
+             * Format: int32
+             * @description The index of the sentence.
+             */
+            index: number;
+        };
         /** @description What may be done in a domain. */
         DomainPermissions: {
             /**
@@ -3934,6 +4735,23 @@ export interface components {
             domain: string;
             permissions: components["schemas"]["Permission"][];
             roles: components["schemas"]["Role"][];
+        };
+        /**
+         * @description Why a sentence is not shown.
+         * @example number
+         * @enum {string}
+         */
+        DropReason: "no_keys" | "number" | "negation" | "name" | "quantifier" | "join" | "unsupported" | "contradicted" | "too_many";
+        /** @description A sentence that did not hold. */
+        DroppedSentence: {
+            code: components["schemas"]["DropReason"];
+            /** @example 41 is in none of the cited facts */
+            reason: string;
+            /**
+             * @description Null where it speaks of something else than the question and the evidence, or has an address: nobody has checked it.
+             * @example The tides reach 41 metres.
+             */
+            text: string | null;
         };
         /** @description A job that was asked for. */
         Enqueued: {
@@ -3967,10 +4785,9 @@ export interface components {
          * @enum {string}
          */
         EstimateBasis: "history" | "rule_of_thumb";
-        /** @description The sources in question. */
+        /** @description What an answer would cost. */
         EstimateRequest: {
-            /** @description 1 to 100 sources that have been fetched. */
-            source_ids: string[];
+            mode?: components["schemas"]["AnswerMode"] | null;
         };
         /** @description What the facts say of a claim. */
         Evidence: {
@@ -3984,6 +4801,12 @@ export interface components {
             facts: components["schemas"]["EvidenceFact"][];
             state: components["schemas"]["SentenceStanding"];
         };
+        /**
+         * @description What became of a fact that an answer cites.
+         * @example rejected
+         * @enum {string}
+         */
+        EvidenceChange: "rejected" | "removed" | "retracted" | "contradicted";
         /** @description A fact that is near a sentence. */
         EvidenceFact: {
             /**
@@ -4010,6 +4833,12 @@ export interface components {
             /** @description All its sources are superseded. It counts all the same. */
             superseded: boolean;
         };
+        /**
+         * @description A fact, or a part of a source that no fact rests on.
+         * @example fact
+         * @enum {string}
+         */
+        EvidenceKind: "fact" | "passage";
         /** @description A claim to find evidence for. */
         EvidenceRequest: {
             /** @example Honey bees use the position of the sun to find their way. */
@@ -4072,6 +4901,7 @@ export interface components {
              */
             promptset_hash: string;
             reason: components["schemas"]["NoFacts"] | null;
+            registry: components["schemas"]["PackageOrigin"] | null;
             /** Format: int32 */
             sentences: number;
         };
@@ -4146,6 +4976,7 @@ export interface components {
              */
             image_id: string | null;
             mark: components["schemas"]["SourceMark"] | null;
+            origin: components["schemas"]["ImportOrigin"] | null;
             sentences: components["schemas"]["Quote"][];
             /** Format: uuid */
             source_id: string;
@@ -4221,6 +5052,12 @@ export interface components {
             /** @example Honey bees tell each other where food is by a dance on the comb. */
             text: string;
         };
+        /**
+         * @description What people say of answers.
+         * @example right
+         * @enum {string}
+         */
+        FeedbackVerdict: "right" | "wrong" | "missing";
         /** @description One attempt to fetch a source. */
         FetchAttempt: {
             /**
@@ -4476,6 +5313,40 @@ export interface components {
          * @enum {string}
          */
         ImageKind: "inline" | "page";
+        /**
+         * @description In what form something came from elsewhere.
+         * @example package
+         * @enum {string}
+         */
+        ImportKind: "package" | "bundle";
+        /** @description Where something came from that was not made here. */
+        ImportOrigin: {
+            /** Format: date-time */
+            imported_at: string;
+            /**
+             * @description The key that signed it; null for nobody.
+             * @example okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo
+             */
+            key_id: string | null;
+            /** @description `package`: what a registry had of one source. `bundle`: a repository of somebody else. */
+            kind: components["schemas"]["ImportKind"];
+            /**
+             * @description The key that gave it to the registry, as the registry says.
+             * @example okg_0a1b2c3d4e5f
+             */
+            pushed_by: string | null;
+            /**
+             * @description The id of the registry in the configuration; null for a bundle that somebody uploaded.
+             * @example default
+             */
+            registry: string | null;
+            /**
+             * @description SHA-256 of the package as it was sent, or the hash of the bundle.
+             * @example 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b
+             */
+            sha256: string;
+            withdrawn: components["schemas"]["Withdrawn"] | null;
+        };
         /**
          * @description The result for an entry of a list: `added`; `existing`: the repository had it; `skipped`: there is nothing to fetch it by; `invalid`: it can't be read.
          * @example added
@@ -4994,6 +5865,25 @@ export interface components {
              */
             model: string;
         };
+        /** @description A concept by its name. */
+        NamedConcept: {
+            /** Format: uuid */
+            id: string;
+            /** @example Bay of Fundy */
+            name: string;
+        };
+        /** @description What you say of an answer. */
+        NewAnswerFeedback: {
+            /** @example It speaks of another bay */
+            note?: string | null;
+            /**
+             * Format: int32
+             * @description The index of a sentence; left out: the answer as a whole.
+             */
+            sentence?: number | null;
+            /** @description `right`, `wrong` or `missing`. */
+            verdict: components["schemas"]["FeedbackVerdict"];
+        };
         /** @description A key to be made. */
         NewApiKey: {
             /**
@@ -5030,6 +5920,14 @@ export interface components {
             description?: string | null;
             /** @example Beekeeping */
             label: string;
+        };
+        /** @description A new conversation. */
+        NewConversation: {
+            /**
+             * @description Its first question, if left out.
+             * @example Tides
+             */
+            title?: string | null;
         };
         /** @description An investigation to be made. */
         NewInvestigation: {
@@ -5191,6 +6089,41 @@ export interface components {
          * @enum {string}
          */
         OnExceed: "pause";
+        /** @description The package of a registry that facts were imported from. */
+        PackageOrigin: {
+            /** @example 2026-01-02T03:04:05Z */
+            decomposed_at: string;
+            /**
+             * @description Who made the package, in the words of whoever pushed it.
+             * @example okt 0.1.0
+             */
+            decomposed_by: string | null;
+            /**
+             * @description The key that signed the package; null without a signature that was verified.
+             * @example okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo
+             */
+            key_id: string | null;
+            /**
+             * @description SHA-256 of the package as it was downloaded.
+             * @example 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b
+             */
+            package_sha256: string;
+            /**
+             * @description The key that gave it to the registry, as the registry says.
+             * @example okg_0a1b2c3d4e5f
+             */
+            pushed_by: string | null;
+            /**
+             * @description The id of the registry in the configuration.
+             * @example default
+             */
+            registry: string;
+            /**
+             * @description The id of the source in the registry.
+             * @example 0197a3c0-0000-7000-8000-000000000001
+             */
+            source_id: string;
+        };
         /** @description A page of a list. */
         Page_AdminUser: {
             /** @description The rows of this page. */
@@ -5204,6 +6137,47 @@ export interface components {
                 /** @example Ada Lovelace */
                 name: string;
                 status: components["schemas"]["AccountStatus"];
+            }[];
+            /** @description Where the next page starts; null on the last one. */
+            next_cursor: string | null;
+        };
+        /** @description A page of a list. */
+        Page_AnswerSummary: {
+            /** @description The rows of this page. */
+            data: {
+                /** Format: uuid */
+                conversation_id: string | null;
+                /**
+                 * Format: double
+                 * @example 0.0015
+                 */
+                cost_usd: number;
+                /** Format: date-time */
+                created_at: string;
+                /** @description Whether facts that it cites are not what they were. */
+                evidence_changed: boolean;
+                /** Format: date-time */
+                finished_at: string | null;
+                /** Format: uuid */
+                id: string;
+                is_own: boolean;
+                /** @description `model` or `extractive`. */
+                mode: components["schemas"]["AnswerMode"];
+                /** @example How high are the tides in the Bay of Fundy? */
+                question: string;
+                /**
+                 * Format: int32
+                 * @example 3
+                 */
+                sentence_count: number;
+                shared: boolean;
+                /** @description `running`, `answered`, `partly`, `abstained`, `extractive`, `cancelled` or `failed`. */
+                status: components["schemas"]["AnswerStatus"];
+                /**
+                 * @description Of the page that shows it.
+                 * @example /r/tides/answers/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37
+                 */
+                url: string;
             }[];
             /** @description Where the next page starts; null on the last one. */
             next_cursor: string | null;
@@ -5399,6 +6373,30 @@ export interface components {
                  * @description The user who said so; null while it is open, and where it was said in the repository that a bundle is from.
                  */
                 user_id: string | null;
+            }[];
+            /** @description Where the next page starts; null on the last one. */
+            next_cursor: string | null;
+        };
+        /** @description A page of a list. */
+        Page_Conversation: {
+            /** @description The rows of this page. */
+            data: {
+                /**
+                 * Format: int64
+                 * @example 3
+                 */
+                answer_count: number;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: uuid */
+                id: string;
+                /**
+                 * @description Null until there is a question.
+                 * @example Tides
+                 */
+                title: string | null;
+                /** Format: date-time */
+                updated_at: string;
             }[];
             /** @description Where the next page starts; null on the last one. */
             next_cursor: string | null;
@@ -6554,7 +7552,76 @@ export interface components {
              */
             setup_code?: string | null;
         };
-        /** @description All three together: what is left out is as in a new repository. */
+        /** @description What a registry has of a source. */
+        RegistryAnswer: {
+            decompositions: components["schemas"]["RegistryAnswerPackage"][];
+            /** @description Whether it has a package of the source. */
+            found: boolean;
+            /**
+             * @description The id of the registry that was asked.
+             * @example default
+             */
+            registry: string;
+            source: components["schemas"]["RegistryAnswerSource"] | null;
+        };
+        /** @description A package that a registry has. */
+        RegistryAnswerPackage: {
+            /** @description Whether the repository would take it, as far as the registry tells. Whose signature it is can only be seen in the package. */
+            admitted: boolean;
+            /**
+             * @description A time, in the words of the registry.
+             * @example 2026-01-02T03:04:05Z
+             */
+            decomposed_at: string | null;
+            /** @example example/embedding-1 */
+            embedding_model: string | null;
+            /** Format: int64 */
+            fact_count: number;
+            /** @example example/model-1 */
+            model_id: string;
+            /** @example 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b */
+            promptset_hash: string | null;
+            /**
+             * @description The key that gave it to the registry.
+             * @example okg_0a1b2c3d4e5f
+             */
+            pushed_by: string | null;
+            /**
+             * @description Why it would not.
+             * @example its model is not one of the allowed models
+             */
+            reason: string | null;
+            signed: boolean;
+        };
+        /** @description A source, as a registry knows it. Its texts come from third parties. */
+        RegistryAnswerSource: {
+            /** @example Ada Lovelace */
+            author: string | null;
+            /** @example 10.1000/182 */
+            doi: string | null;
+            /** @example html */
+            kind: string | null;
+            /** @example en */
+            language: string | null;
+            /**
+             * @description A date, in the words of the registry.
+             * @example 2026-01-02
+             */
+            published_at: string | null;
+            /**
+             * @description The id of the source in the registry.
+             * @example 0197a3c0-0000-7000-8000-000000000001
+             */
+            source_id: string;
+            /** @example Bees of Europe */
+            title: string | null;
+            /** @example https://example.org/bees */
+            url: string | null;
+        };
+        /**
+         * @description `id`, `push_level` and `allowed_models` together: what is left out of them is as in a new repository. `trust` and `trusted_keys`
+         *     stay as they are where they are left out.
+         */
         RegistryChange: {
             /**
              * @description Null is what the installation allows.
@@ -6566,6 +7633,97 @@ export interface components {
             /** @description One of the installation's; null is the first one. */
             id?: string | null;
             push_level?: components["schemas"]["PushLevel"] | null;
+            trust?: components["schemas"]["Trust"] | null;
+            /**
+             * @description Ids of signing keys, which are their public halves; at most 100.
+             * @example [
+             *       "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+             *     ]
+             */
+            trusted_keys?: string[] | null;
+        };
+        /** @description A registry that the installation can use. */
+        RegistryChoice: {
+            /**
+             * @description The models whose packages the installation takes; `*` is any.
+             * @example [
+             *       "*"
+             *     ]
+             */
+            allowed_models: string[];
+            /** @description How the installation authenticates there: `none`, `bearer` or `hmac`. */
+            auth_mode: components["schemas"]["AuthMode"];
+            /** @example default */
+            id: string;
+            /** @example https://registry.example.org/ */
+            url: string;
+        };
+        /** @description A bundle of a registry. Its texts come from third parties. */
+        RegistryGraphListed: {
+            /** Format: int64 */
+            bytes: number;
+            /** Format: int64 */
+            concept_count: number;
+            /** Format: date-time */
+            created_at: string | null;
+            /** @example What is known of them. */
+            description: string;
+            /** Format: int64 */
+            fact_count: number;
+            /**
+             * @description To be given to `POST …/import-graph` as `registry_graph_id`.
+             * @example 0197a3c0-0000-7000-8000-000000000001
+             */
+            graph_id: string;
+            /** @example Bees of Europe */
+            name: string;
+            /**
+             * @description The key that gave it to the registry.
+             * @example okg_0a1b2c3d4e5f
+             */
+            owner: string | null;
+            /** Format: int32 */
+            schema_version: number;
+            /** @example 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b */
+            sha256: string;
+            signed: boolean;
+            /** Format: int64 */
+            source_count: number;
+            /**
+             * @example [
+             *       "bees"
+             *     ]
+             */
+            tags: string[];
+        };
+        /** @description A page of the bundles of a registry. */
+        RegistryGraphs: {
+            data: components["schemas"]["RegistryGraphListed"][];
+            /** @description The cursor of the next page; null on the last one. */
+            next_cursor: string | null;
+        };
+        /** @description What imports from registries have saved: what others were paid for the same. */
+        RegistrySavings: {
+            /**
+             * Format: int64
+             * @description Calls of models that were not made, as far as packages tell.
+             */
+            calls: number;
+            /**
+             * Format: int64
+             * @description Sources that were imported.
+             */
+            sources: number;
+            /** Format: int64 */
+            tokens_in: number;
+            /** Format: int64 */
+            tokens_out: number;
+            /**
+             * Format: double
+             * @description What they cost their producers, in US dollars, as far as packages tell.
+             * @example 0.42
+             */
+            usd: number;
         };
         /** @description What a registry would provide at no cost. */
         RegistryShare: {
@@ -6909,6 +8067,17 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
+        /** @description Who may have a model answer questions. */
+        RepositoryAsk: {
+            /**
+             * Format: double
+             * @description What each person may spend on answers in a day (UTC); null for no limit.
+             * @example 0.5
+             */
+            per_person_per_day_usd: number | null;
+            /** @description Whether everybody who may read facts; otherwise whoever may write reports. */
+            viewers: boolean;
+        };
         /** @description What a repository may spend. */
         RepositoryBudget: {
             /**
@@ -6973,10 +8142,26 @@ export interface components {
         RepositoryRegistry: {
             /** @description Null is what the installation allows for that registry. */
             allowed_models: string[] | null;
+            /** @description The registries that the installation can use; the first one is used where none is chosen. */
+            available: components["schemas"]["RegistryChoice"][];
             /** @description Null is the first one of the installation. */
             id: string | null;
             /** @description `facts`, or `concepts` as well. */
             push_level: components["schemas"]["PushLevel"];
+            /**
+             * @description The key with which the installation signs what it contributes; null if it does not.
+             * @example okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo
+             */
+            signing_key_id: string | null;
+            /** @description Whose packages and bundles are taken: `anyone`'s, `signed` ones, or those signed by a `listed` key. */
+            trust: components["schemas"]["Trust"];
+            /**
+             * @description The keys that count where trust is `listed`.
+             * @example [
+             *       "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+             *     ]
+             */
+            trusted_keys: string[];
         };
         /**
          * @description A role in a repository.
@@ -6991,6 +8176,7 @@ export interface components {
              * @example []
              */
             accepted_promptset_hashes: string[];
+            ask: components["schemas"]["RepositoryAsk"];
             /** @description Whether every processed source is given to the registry. */
             auto_contribute: boolean;
             budget: components["schemas"]["RepositoryBudget"];
@@ -7447,6 +8633,7 @@ export interface components {
             /** @description The attempts to fetch the source, in order. */
             fetch_attempts: components["schemas"]["FetchAttempt"][];
             images: components["schemas"]["SourceImage"][];
+            origin: components["schemas"]["ImportOrigin"] | null;
             /** @description For PDFs: the size of each page. Empty for a source that was read before sizes were kept. */
             pages: components["schemas"]["SourcePage"][];
             /**
@@ -7972,6 +9159,12 @@ export interface components {
             token: string;
         };
         /**
+         * @description Whose packages and bundles a repository takes from a registry.
+         * @example anyone
+         * @enum {string}
+         */
+        Trust: "anyone" | "signed" | "listed";
+        /**
          * @description What becomes of a concept whose context the repository does not have.
          * @example catch_all
          * @enum {string}
@@ -8033,6 +9226,12 @@ export interface components {
             /** @example Ada Lovelace */
             name: string;
         };
+        /**
+         * @description How a sentence of an answer stands to what it cites.
+         * @example supported
+         * @enum {string}
+         */
+        Verdict: "supported" | "contradicted" | "unverified";
         /**
          * @description What a job or a source waits for.
          * @enum {string}
@@ -8144,7 +9343,7 @@ export interface components {
          * @example source.processed
          * @enum {string}
          */
-        WebhookEvent: "source.processed" | "source.failed" | "report.health_changed" | "graph.exported";
+        WebhookEvent: "source.processed" | "source.failed" | "report.health_changed" | "graph.exported" | "answer.done" | "answer.evidence_changed";
         /** @description A test event that was sent on its way. */
         WebhookTest: {
             /**
@@ -8165,6 +9364,19 @@ export interface components {
             events?: components["schemas"]["WebhookEvent"][] | null;
             /** @example https://hooks.example.org/okt */
             url?: string | null;
+        };
+        /**
+         * @description Why no model has written an answer: `asked` for; none is set up; not permitted; the person's daily limit; the budget of the repository; the answer's own limit; the model failed.
+         * @example no_model
+         * @enum {string}
+         */
+        WhyExtractive: "asked" | "no_model" | "not_permitted" | "daily_limit" | "over_budget" | "max_cost" | "model_failed";
+        /** @description That a registry does not hand something out any more. */
+        Withdrawn: {
+            /** Format: date-time */
+            at: string;
+            /** @example its facts are not in the source */
+            reason: string;
         };
     };
     responses: never;
@@ -9677,6 +10889,7 @@ export interface operations {
                      *       ],
                      *       "from": "2026-03-01",
                      *       "group_by": "day",
+                     *       "saved": null,
                      *       "to": "2026-03-01",
                      *       "total": {
                      *         "calls": 1,
@@ -13337,6 +14550,7 @@ export interface operations {
                      *       ],
                      *       "from": "2026-03-01",
                      *       "group_by": "day",
+                     *       "saved": null,
                      *       "to": "2026-03-01",
                      *       "total": {
                      *         "calls": 1,
@@ -13425,6 +14639,1914 @@ export interface operations {
                 };
             };
             /** @description Problem: unavailable, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listAnswers: {
+        parameters: {
+            query?: {
+                /** @description How many rows, 1 to 200. */
+                limit?: number;
+                /** @description `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description Only those of this conversation. */
+                conversation_id?: string;
+                /** @description `true`: only shared ones; `false`: only your own. */
+                shared?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "conversation_id": null,
+                     *           "cost_usd": 0.0015,
+                     *           "created_at": "2026-03-01T09:30:00Z",
+                     *           "evidence_changed": false,
+                     *           "finished_at": null,
+                     *           "id": "019ca8bb-b5c0-7f59-aae1-17e52fd85df3",
+                     *           "is_own": false,
+                     *           "mode": "model",
+                     *           "question": "How high are the tides in the Bay of Fundy?",
+                     *           "sentence_count": 3,
+                     *           "shared": false,
+                     *           "status": "answered",
+                     *           "url": "/r/tides/answers/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_AnswerSummary"];
+                };
+            };
+            /** @description Problem: malformed, bad_cursor */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getAnswer: {
+        parameters: {
+            query?: {
+                /** @description `true` to show what the answer was made from. */
+                explain?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the answer */
+                answerID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description As it is now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ask_version": 1,
+                     *       "asked_by": "019ca8bb-b5c0-722f-81c9-e64b21589de8",
+                     *       "cached": false,
+                     *       "check_model": "builtin-posture-1",
+                     *       "concepts": [
+                     *         {
+                     *           "id": "019ca8bb-b5c0-731b-8a30-e198344f66fc",
+                     *           "name": "Bay of Fundy"
+                     *         }
+                     *       ],
+                     *       "conversation_id": null,
+                     *       "cost": {
+                     *         "calls": 6,
+                     *         "tokens_in": 5900,
+                     *         "tokens_out": 800,
+                     *         "usd": 0.0012
+                     *       },
+                     *       "coverage": {
+                     *         "contradicted": 0,
+                     *         "dropped": 1,
+                     *         "shown": 3,
+                     *         "supported": 3,
+                     *         "unverified": 0,
+                     *         "written": 4
+                     *       },
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "degraded_reason": null,
+                     *       "disagreeing": [
+                     *         {
+                     *           "facts": [
+                     *             {
+                     *               "against": "019ca8bb-b5c0-7718-a3e9-aefa308ac31b",
+                     *               "confidence": 0.9,
+                     *               "found_by": [
+                     *                 "lexical"
+                     *               ],
+                     *               "id": null,
+                     *               "judged_by": "builtin-posture-1",
+                     *               "key": "kqzb",
+                     *               "kind": "fact",
+                     *               "quote": null,
+                     *               "retracted": false,
+                     *               "score": 0.87,
+                     *               "source": null,
+                     *               "superseded": false,
+                     *               "text": "The Bay of Fundy has the highest tides of the world.",
+                     *               "url": "/r/tides/facts/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37",
+                     *               "via": null
+                     *             }
+                     *           ],
+                     *           "index": 0
+                     *         }
+                     *       ],
+                     *       "dropped": [
+                     *         {
+                     *           "code": "number",
+                     *           "reason": "41 is in none of the cited facts",
+                     *           "text": "The tides reach 41 metres."
+                     *         }
+                     *       ],
+                     *       "evidence_changed": [
+                     *         {
+                     *           "change": "rejected",
+                     *           "fact_id": "019ca8bb-b5c0-7d93-9984-9029707fbad4"
+                     *         }
+                     *       ],
+                     *       "extractive_reason": "no_model",
+                     *       "facts": [
+                     *         {
+                     *           "found_by": [
+                     *             "lexical"
+                     *           ],
+                     *           "id": null,
+                     *           "key": "kqzb",
+                     *           "kind": "fact",
+                     *           "quote": null,
+                     *           "retracted": false,
+                     *           "score": 0.87,
+                     *           "source": null,
+                     *           "superseded": false,
+                     *           "text": "The Bay of Fundy has the highest tides of the world.",
+                     *           "url": "/r/tides/facts/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37",
+                     *           "via": null
+                     *         }
+                     *       ],
+                     *       "feedback": [
+                     *         {
+                     *           "note": null,
+                     *           "sentence": null,
+                     *           "verdict": "right"
+                     *         }
+                     *       ],
+                     *       "filters": {
+                     *         "concept_ids": [],
+                     *         "context": null,
+                     *         "published_from": null,
+                     *         "published_to": null,
+                     *         "source_ids": []
+                     *       },
+                     *       "finished_at": null,
+                     *       "id": "019ca8bb-b5c0-70dd-b2f2-c803a1d801fb",
+                     *       "is_own": false,
+                     *       "job_id": null,
+                     *       "missing": "when they are highest",
+                     *       "mode": "model",
+                     *       "mode_asked": "model",
+                     *       "model": null,
+                     *       "near_only": false,
+                     *       "problem": null,
+                     *       "question": "How high are the tides in the Bay of Fundy?",
+                     *       "question_as_searched": "How long does a kingfisher live?",
+                     *       "sentences": [
+                     *         {
+                     *           "confidence": 0.93,
+                     *           "fact_ids": [
+                     *             "019ca8bb-b5c0-76a9-8d10-deffade24a5a"
+                     *           ],
+                     *           "group": null,
+                     *           "index": 0,
+                     *           "keys": [
+                     *             "kqzb"
+                     *           ],
+                     *           "method": "rule",
+                     *           "text": "The Bay of Fundy has the highest tides of the world.",
+                     *           "verdict": "supported"
+                     *         }
+                     *       ],
+                     *       "shared": false,
+                     *       "status": "answered",
+                     *       "took_ms": 2100,
+                     *       "url": "/r/tides/answers/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Answer"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    updateAnswer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the answer */
+                answerID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "shared": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["AnswerUpdate"];
+            };
+        };
+        responses: {
+            /** @description As it is now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ask_version": 1,
+                     *       "asked_by": "019ca8bb-b5c0-722f-81c9-e64b21589de8",
+                     *       "cached": false,
+                     *       "check_model": "builtin-posture-1",
+                     *       "concepts": [
+                     *         {
+                     *           "id": "019ca8bb-b5c0-731b-8a30-e198344f66fc",
+                     *           "name": "Bay of Fundy"
+                     *         }
+                     *       ],
+                     *       "conversation_id": null,
+                     *       "cost": {
+                     *         "calls": 6,
+                     *         "tokens_in": 5900,
+                     *         "tokens_out": 800,
+                     *         "usd": 0.0012
+                     *       },
+                     *       "coverage": {
+                     *         "contradicted": 0,
+                     *         "dropped": 1,
+                     *         "shown": 3,
+                     *         "supported": 3,
+                     *         "unverified": 0,
+                     *         "written": 4
+                     *       },
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "degraded_reason": null,
+                     *       "disagreeing": [
+                     *         {
+                     *           "facts": [
+                     *             {
+                     *               "against": "019ca8bb-b5c0-7718-a3e9-aefa308ac31b",
+                     *               "confidence": 0.9,
+                     *               "found_by": [
+                     *                 "lexical"
+                     *               ],
+                     *               "id": null,
+                     *               "judged_by": "builtin-posture-1",
+                     *               "key": "kqzb",
+                     *               "kind": "fact",
+                     *               "quote": null,
+                     *               "retracted": false,
+                     *               "score": 0.87,
+                     *               "source": null,
+                     *               "superseded": false,
+                     *               "text": "The Bay of Fundy has the highest tides of the world.",
+                     *               "url": "/r/tides/facts/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37",
+                     *               "via": null
+                     *             }
+                     *           ],
+                     *           "index": 0
+                     *         }
+                     *       ],
+                     *       "dropped": [
+                     *         {
+                     *           "code": "number",
+                     *           "reason": "41 is in none of the cited facts",
+                     *           "text": "The tides reach 41 metres."
+                     *         }
+                     *       ],
+                     *       "evidence_changed": [
+                     *         {
+                     *           "change": "rejected",
+                     *           "fact_id": "019ca8bb-b5c0-7d93-9984-9029707fbad4"
+                     *         }
+                     *       ],
+                     *       "extractive_reason": "no_model",
+                     *       "facts": [
+                     *         {
+                     *           "found_by": [
+                     *             "lexical"
+                     *           ],
+                     *           "id": null,
+                     *           "key": "kqzb",
+                     *           "kind": "fact",
+                     *           "quote": null,
+                     *           "retracted": false,
+                     *           "score": 0.87,
+                     *           "source": null,
+                     *           "superseded": false,
+                     *           "text": "The Bay of Fundy has the highest tides of the world.",
+                     *           "url": "/r/tides/facts/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37",
+                     *           "via": null
+                     *         }
+                     *       ],
+                     *       "feedback": [
+                     *         {
+                     *           "note": null,
+                     *           "sentence": null,
+                     *           "verdict": "right"
+                     *         }
+                     *       ],
+                     *       "filters": {
+                     *         "concept_ids": [],
+                     *         "context": null,
+                     *         "published_from": null,
+                     *         "published_to": null,
+                     *         "source_ids": []
+                     *       },
+                     *       "finished_at": null,
+                     *       "id": "019ca8bb-b5c0-70dd-b2f2-c803a1d801fb",
+                     *       "is_own": false,
+                     *       "job_id": null,
+                     *       "missing": "when they are highest",
+                     *       "mode": "model",
+                     *       "mode_asked": "model",
+                     *       "model": null,
+                     *       "near_only": false,
+                     *       "problem": null,
+                     *       "question": "How high are the tides in the Bay of Fundy?",
+                     *       "question_as_searched": "How long does a kingfisher live?",
+                     *       "sentences": [
+                     *         {
+                     *           "confidence": 0.93,
+                     *           "fact_ids": [
+                     *             "019ca8bb-b5c0-76a9-8d10-deffade24a5a"
+                     *           ],
+                     *           "group": null,
+                     *           "index": 0,
+                     *           "keys": [
+                     *             "kqzb"
+                     *           ],
+                     *           "method": "rule",
+                     *           "text": "The Bay of Fundy has the highest tides of the world.",
+                     *           "verdict": "supported"
+                     *         }
+                     *       ],
+                     *       "shared": false,
+                     *       "status": "answered",
+                     *       "took_ms": 2100,
+                     *       "url": "/r/tides/answers/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Answer"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: body_too_slow */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deleteAnswer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the answer */
+                answerID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancelAnswer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the answer */
+                answerID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description As it is now */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ask_version": 1,
+                     *       "asked_by": "019ca8bb-b5c0-722f-81c9-e64b21589de8",
+                     *       "cached": false,
+                     *       "check_model": "builtin-posture-1",
+                     *       "concepts": [
+                     *         {
+                     *           "id": "019ca8bb-b5c0-731b-8a30-e198344f66fc",
+                     *           "name": "Bay of Fundy"
+                     *         }
+                     *       ],
+                     *       "conversation_id": null,
+                     *       "cost": {
+                     *         "calls": 6,
+                     *         "tokens_in": 5900,
+                     *         "tokens_out": 800,
+                     *         "usd": 0.0012
+                     *       },
+                     *       "coverage": {
+                     *         "contradicted": 0,
+                     *         "dropped": 1,
+                     *         "shown": 3,
+                     *         "supported": 3,
+                     *         "unverified": 0,
+                     *         "written": 4
+                     *       },
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "degraded_reason": null,
+                     *       "disagreeing": [
+                     *         {
+                     *           "facts": [
+                     *             {
+                     *               "against": "019ca8bb-b5c0-7718-a3e9-aefa308ac31b",
+                     *               "confidence": 0.9,
+                     *               "found_by": [
+                     *                 "lexical"
+                     *               ],
+                     *               "id": null,
+                     *               "judged_by": "builtin-posture-1",
+                     *               "key": "kqzb",
+                     *               "kind": "fact",
+                     *               "quote": null,
+                     *               "retracted": false,
+                     *               "score": 0.87,
+                     *               "source": null,
+                     *               "superseded": false,
+                     *               "text": "The Bay of Fundy has the highest tides of the world.",
+                     *               "url": "/r/tides/facts/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37",
+                     *               "via": null
+                     *             }
+                     *           ],
+                     *           "index": 0
+                     *         }
+                     *       ],
+                     *       "dropped": [
+                     *         {
+                     *           "code": "number",
+                     *           "reason": "41 is in none of the cited facts",
+                     *           "text": "The tides reach 41 metres."
+                     *         }
+                     *       ],
+                     *       "evidence_changed": [
+                     *         {
+                     *           "change": "rejected",
+                     *           "fact_id": "019ca8bb-b5c0-7d93-9984-9029707fbad4"
+                     *         }
+                     *       ],
+                     *       "extractive_reason": "no_model",
+                     *       "facts": [
+                     *         {
+                     *           "found_by": [
+                     *             "lexical"
+                     *           ],
+                     *           "id": null,
+                     *           "key": "kqzb",
+                     *           "kind": "fact",
+                     *           "quote": null,
+                     *           "retracted": false,
+                     *           "score": 0.87,
+                     *           "source": null,
+                     *           "superseded": false,
+                     *           "text": "The Bay of Fundy has the highest tides of the world.",
+                     *           "url": "/r/tides/facts/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37",
+                     *           "via": null
+                     *         }
+                     *       ],
+                     *       "feedback": [
+                     *         {
+                     *           "note": null,
+                     *           "sentence": null,
+                     *           "verdict": "right"
+                     *         }
+                     *       ],
+                     *       "filters": {
+                     *         "concept_ids": [],
+                     *         "context": null,
+                     *         "published_from": null,
+                     *         "published_to": null,
+                     *         "source_ids": []
+                     *       },
+                     *       "finished_at": null,
+                     *       "id": "019ca8bb-b5c0-70dd-b2f2-c803a1d801fb",
+                     *       "is_own": false,
+                     *       "job_id": null,
+                     *       "missing": "when they are highest",
+                     *       "mode": "model",
+                     *       "mode_asked": "model",
+                     *       "model": null,
+                     *       "near_only": false,
+                     *       "problem": null,
+                     *       "question": "How high are the tides in the Bay of Fundy?",
+                     *       "question_as_searched": "How long does a kingfisher live?",
+                     *       "sentences": [
+                     *         {
+                     *           "confidence": 0.93,
+                     *           "fact_ids": [
+                     *             "019ca8bb-b5c0-76a9-8d10-deffade24a5a"
+                     *           ],
+                     *           "group": null,
+                     *           "index": 0,
+                     *           "keys": [
+                     *             "kqzb"
+                     *           ],
+                     *           "method": "rule",
+                     *           "text": "The Bay of Fundy has the highest tides of the world.",
+                     *           "verdict": "supported"
+                     *         }
+                     *       ],
+                     *       "shared": false,
+                     *       "status": "answered",
+                     *       "took_ms": 2100,
+                     *       "url": "/r/tides/answers/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Answer"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    watchAnswer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of the last event received */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the answer */
+                answerID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events until the answer is done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example id: 3
+                     *     event: sentence
+                     *     data: {"index":0,"text":"The Bay of Fundy has the highest tides of the world.","verdict":"supported"}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description It is done, and the last event was received */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    createAnswerFeedback: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the answer */
+                answerID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "note": "It speaks of another bay",
+                 *       "verdict": "right"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewAnswerFeedback"];
+            };
+        };
+        responses: {
+            /** @description It is kept */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: body_too_slow */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    createAnswerReport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Up to 255 visible ASCII characters; the same key and body get the first answer again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the answer */
+                answerID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "title": "Tides in the Bay of Fundy",
+                 *       "topic": "Tides"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AnswerReport"];
+            };
+        };
+        responses: {
+            /** @description The report, with the job that checks it */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "checked_at": null,
+                     *       "claim_count": 24,
+                     *       "counts": {
+                     *         "contradicted": 2,
+                     *         "not_a_claim": 7,
+                     *         "supported": 17,
+                     *         "unsupported": 5,
+                     *         "waiting": 0
+                     *       },
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "failure": null,
+                     *       "id": "019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37",
+                     *       "language": "en",
+                     *       "parent_id": null,
+                     *       "sentence_count": 31,
+                     *       "status": "annotated",
+                     *       "title": "How bees find their way",
+                     *       "topic": "Navigation of honey bees",
+                     *       "updated_at": "2026-03-01T09:30:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Report"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: body_too_slow */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: conflict, idempotency_in_flight, idempotency_lost */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid, idempotency_mismatch */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    createAnswer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Up to 255 visible ASCII characters; the same key and body get the same answer again, for 24 hours */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "answer_language": "en",
+                 *       "max_cost_usd": 0.05,
+                 *       "question": "How high are the tides in the Bay of Fundy?"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AskRequest"];
+            };
+        };
+        responses: {
+            /** @description The answer, or its events */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ask_version": 1,
+                     *       "asked_by": "019ca8bb-b5c0-722f-81c9-e64b21589de8",
+                     *       "cached": false,
+                     *       "check_model": "builtin-posture-1",
+                     *       "concepts": [
+                     *         {
+                     *           "id": "019ca8bb-b5c0-731b-8a30-e198344f66fc",
+                     *           "name": "Bay of Fundy"
+                     *         }
+                     *       ],
+                     *       "conversation_id": null,
+                     *       "cost": {
+                     *         "calls": 6,
+                     *         "tokens_in": 5900,
+                     *         "tokens_out": 800,
+                     *         "usd": 0.0012
+                     *       },
+                     *       "coverage": {
+                     *         "contradicted": 0,
+                     *         "dropped": 1,
+                     *         "shown": 3,
+                     *         "supported": 3,
+                     *         "unverified": 0,
+                     *         "written": 4
+                     *       },
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "degraded_reason": null,
+                     *       "disagreeing": [
+                     *         {
+                     *           "facts": [
+                     *             {
+                     *               "against": "019ca8bb-b5c0-7718-a3e9-aefa308ac31b",
+                     *               "confidence": 0.9,
+                     *               "found_by": [
+                     *                 "lexical"
+                     *               ],
+                     *               "id": null,
+                     *               "judged_by": "builtin-posture-1",
+                     *               "key": "kqzb",
+                     *               "kind": "fact",
+                     *               "quote": null,
+                     *               "retracted": false,
+                     *               "score": 0.87,
+                     *               "source": null,
+                     *               "superseded": false,
+                     *               "text": "The Bay of Fundy has the highest tides of the world.",
+                     *               "url": "/r/tides/facts/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37",
+                     *               "via": null
+                     *             }
+                     *           ],
+                     *           "index": 0
+                     *         }
+                     *       ],
+                     *       "dropped": [
+                     *         {
+                     *           "code": "number",
+                     *           "reason": "41 is in none of the cited facts",
+                     *           "text": "The tides reach 41 metres."
+                     *         }
+                     *       ],
+                     *       "evidence_changed": [
+                     *         {
+                     *           "change": "rejected",
+                     *           "fact_id": "019ca8bb-b5c0-7d93-9984-9029707fbad4"
+                     *         }
+                     *       ],
+                     *       "extractive_reason": "no_model",
+                     *       "facts": [
+                     *         {
+                     *           "found_by": [
+                     *             "lexical"
+                     *           ],
+                     *           "id": null,
+                     *           "key": "kqzb",
+                     *           "kind": "fact",
+                     *           "quote": null,
+                     *           "retracted": false,
+                     *           "score": 0.87,
+                     *           "source": null,
+                     *           "superseded": false,
+                     *           "text": "The Bay of Fundy has the highest tides of the world.",
+                     *           "url": "/r/tides/facts/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37",
+                     *           "via": null
+                     *         }
+                     *       ],
+                     *       "feedback": [
+                     *         {
+                     *           "note": null,
+                     *           "sentence": null,
+                     *           "verdict": "right"
+                     *         }
+                     *       ],
+                     *       "filters": {
+                     *         "concept_ids": [],
+                     *         "context": null,
+                     *         "published_from": null,
+                     *         "published_to": null,
+                     *         "source_ids": []
+                     *       },
+                     *       "finished_at": null,
+                     *       "id": "019ca8bb-b5c0-70dd-b2f2-c803a1d801fb",
+                     *       "is_own": false,
+                     *       "job_id": null,
+                     *       "missing": "when they are highest",
+                     *       "mode": "model",
+                     *       "mode_asked": "model",
+                     *       "model": null,
+                     *       "near_only": false,
+                     *       "problem": null,
+                     *       "question": "How high are the tides in the Bay of Fundy?",
+                     *       "question_as_searched": "How long does a kingfisher live?",
+                     *       "sentences": [
+                     *         {
+                     *           "confidence": 0.93,
+                     *           "fact_ids": [
+                     *             "019ca8bb-b5c0-76a9-8d10-deffade24a5a"
+                     *           ],
+                     *           "group": null,
+                     *           "index": 0,
+                     *           "keys": [
+                     *             "kqzb"
+                     *           ],
+                     *           "method": "rule",
+                     *           "text": "The Bay of Fundy has the highest tides of the world.",
+                     *           "verdict": "supported"
+                     *         }
+                     *       ],
+                     *       "shared": false,
+                     *       "status": "answered",
+                     *       "took_ms": 2100,
+                     *       "url": "/r/tides/answers/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Answer"];
+                    /**
+                     * @example id: 1
+                     *     event: understood
+                     *     data: {"question":"How high are the tides in the Bay of Fundy?"}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description It is being written */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "answer_id": "019ca8bb-b5c0-7f59-aae1-17e52fd85df3"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AnswerAccepted"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: body_too_slow */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: idempotency_in_flight, idempotency_lost */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid, idempotency_mismatch */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited, too_many_answers, ask_limit */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    estimateAnswer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["EstimateRequest"];
+            };
+        };
+        responses: {
+            /** @description From the last 50 answers */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "based_on": 37,
+                     *       "calls": 6,
+                     *       "extractive_reason": "no_model",
+                     *       "left_today_usd": 0.42,
+                     *       "max_cost_usd": 0.05,
+                     *       "mode": "model",
+                     *       "model": null,
+                     *       "usd": 0.0015,
+                     *       "usd_most": 0.004
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AskEstimate"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: body_too_slow */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16358,6 +19480,526 @@ export interface operations {
             };
         };
     };
+    listConversations: {
+        parameters: {
+            query?: {
+                /** @description How many rows, 1 to 200. */
+                limit?: number;
+                /** @description `next_cursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "answer_count": 3,
+                     *           "created_at": "2026-03-01T09:30:00Z",
+                     *           "id": "019ca8bb-b5c0-7c9b-b7b3-5b23e9f7adea",
+                     *           "title": "Tides",
+                     *           "updated_at": "2026-03-01T09:30:00Z"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page_Conversation"];
+                };
+            };
+            /** @description Problem: malformed, bad_cursor */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    createConversation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Up to 255 visible ASCII characters; the same key and body get the first answer again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "title": "Tides"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewConversation"];
+            };
+        };
+        responses: {
+            /** @description The conversation */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "answer_count": 3,
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "id": "019ca8bb-b5c0-7c9b-b7b3-5b23e9f7adea",
+                     *       "title": "Tides",
+                     *       "updated_at": "2026-03-01T09:30:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Conversation"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: body_too_slow */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: idempotency_in_flight, idempotency_lost */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid, idempotency_mismatch */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the conversation */
+                conversationID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description With its answers, the oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "answer_count": 3,
+                     *       "answers": [
+                     *         {
+                     *           "conversation_id": null,
+                     *           "cost_usd": 0.0015,
+                     *           "created_at": "2026-03-01T09:30:00Z",
+                     *           "evidence_changed": false,
+                     *           "finished_at": null,
+                     *           "id": "019ca8bb-b5c0-7f59-aae1-17e52fd85df3",
+                     *           "is_own": false,
+                     *           "mode": "model",
+                     *           "question": "How high are the tides in the Bay of Fundy?",
+                     *           "sentence_count": 3,
+                     *           "shared": false,
+                     *           "status": "answered",
+                     *           "url": "/r/tides/answers/019ca8bb-b5c0-7a41-8d2c-5b6f0c9e1a37"
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "id": "019ca8bb-b5c0-7c9b-b7b3-5b23e9f7adea",
+                     *       "title": "Tides",
+                     *       "updated_at": "2026-03-01T09:30:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConversationWithAnswers"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deleteConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+                /** @description The id of the conversation */
+                conversationID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listCuration: {
         parameters: {
             query?: {
@@ -17517,6 +21159,7 @@ export interface operations {
                      *           "chunk_index": 0,
                      *           "image_id": null,
                      *           "mark": null,
+                     *           "origin": null,
                      *           "sentences": [
                      *             {
                      *               "page": 2,
@@ -17690,6 +21333,7 @@ export interface operations {
                      *           "chunk_index": 0,
                      *           "image_id": null,
                      *           "mark": null,
+                     *           "origin": null,
                      *           "sentences": [
                      *             {
                      *               "page": 2,
@@ -22210,6 +25854,287 @@ export interface operations {
             };
         };
     };
+    listRegistryGraphs: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The registry; by default that of the repository.
+                 * @example default
+                 */
+                registry_id?: string;
+                /**
+                 * @description A part of the name or the description.
+                 * @example bees
+                 */
+                q?: string;
+                /**
+                 * @description One of the tags.
+                 * @example bees
+                 */
+                tag?: string;
+                /** @description `next_cursor` of the previous response. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "bytes": 0,
+                     *           "concept_count": 1,
+                     *           "created_at": null,
+                     *           "description": "What is known of them.",
+                     *           "fact_count": 1,
+                     *           "graph_id": "0197a3c0-0000-7000-8000-000000000001",
+                     *           "name": "Bees of Europe",
+                     *           "owner": "okg_0a1b2c3d4e5f",
+                     *           "schema_version": 1,
+                     *           "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b",
+                     *           "signed": false,
+                     *           "source_count": 1,
+                     *           "tags": [
+                     *             "bees"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RegistryGraphs"];
+                };
+            };
+            /** @description Problem: malformed, bad_cursor */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, not_configured, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    searchRegistry: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The address of the source; give this or `doi`.
+                 * @example https://example.org/bees
+                 */
+                url?: string;
+                /**
+                 * @description The DOI of the source; give this or `url`.
+                 * @example 10.1000/182
+                 */
+                doi?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What it has */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "decompositions": [
+                     *         {
+                     *           "admitted": false,
+                     *           "decomposed_at": "2026-01-02T03:04:05Z",
+                     *           "embedding_model": "example/embedding-1",
+                     *           "fact_count": 0,
+                     *           "model_id": "example/model-1",
+                     *           "promptset_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bef2c3d2f1f6d1c2a0e4b",
+                     *           "pushed_by": "okg_0a1b2c3d4e5f",
+                     *           "reason": "its model is not one of the allowed models",
+                     *           "signed": false
+                     *         }
+                     *       ],
+                     *       "found": false,
+                     *       "registry": "default",
+                     *       "source": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RegistryAnswer"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, not_configured, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listReports: {
         parameters: {
             query?: {
@@ -23954,6 +27879,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "accepted_promptset_hashes": [],
+                     *       "ask": {
+                     *         "per_person_per_day_usd": 0.5,
+                     *         "viewers": false
+                     *       },
                      *       "auto_contribute": false,
                      *       "budget": {
                      *         "effective_usd": null,
@@ -23985,8 +27914,23 @@ export interface operations {
                      *       },
                      *       "registry": {
                      *         "allowed_models": null,
+                     *         "available": [
+                     *           {
+                     *             "allowed_models": [
+                     *               "*"
+                     *             ],
+                     *             "auth_mode": "bearer",
+                     *             "id": "default",
+                     *             "url": "https://registry.example.org/"
+                     *           }
+                     *         ],
                      *         "id": null,
-                     *         "push_level": "concepts"
+                     *         "push_level": "concepts",
+                     *         "signing_key_id": "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *         "trust": "anyone",
+                     *         "trusted_keys": [
+                     *           "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+                     *         ]
                      *       },
                      *       "stages": {
                      *         "image_extraction": false,
@@ -24083,7 +28027,7 @@ export interface operations {
             };
         };
     };
-    setAutoContribute: {
+    setAsk: {
         parameters: {
             query?: never;
             header?: never;
@@ -24097,10 +28041,10 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "enabled": false
+                 *       "per_person_per_day_usd": 0.5
                  *     }
                  */
-                "application/json": components["schemas"]["Switch"];
+                "application/json": components["schemas"]["AskSettingsChange"];
             };
         };
         responses: {
@@ -24113,6 +28057,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "accepted_promptset_hashes": [],
+                     *       "ask": {
+                     *         "per_person_per_day_usd": 0.5,
+                     *         "viewers": false
+                     *       },
                      *       "auto_contribute": false,
                      *       "budget": {
                      *         "effective_usd": null,
@@ -24144,8 +28092,228 @@ export interface operations {
                      *       },
                      *       "registry": {
                      *         "allowed_models": null,
+                     *         "available": [
+                     *           {
+                     *             "allowed_models": [
+                     *               "*"
+                     *             ],
+                     *             "auth_mode": "bearer",
+                     *             "id": "default",
+                     *             "url": "https://registry.example.org/"
+                     *           }
+                     *         ],
                      *         "id": null,
-                     *         "push_level": "concepts"
+                     *         "push_level": "concepts",
+                     *         "signing_key_id": "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *         "trust": "anyone",
+                     *         "trusted_keys": [
+                     *           "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+                     *         ]
+                     *       },
+                     *       "stages": {
+                     *         "image_extraction": false,
+                     *         "refinement": false,
+                     *         "summarization": false,
+                     *         "synthesis": false
+                     *       },
+                     *       "unmapped_contexts": "catch_all"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RepositorySettings"];
+                };
+            };
+            /** @description Problem: malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: body_too_slow */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: uri_too_long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: invalid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: rate_limited */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: internal */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    setAutoContribute: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the slug of the repository */
+                repoID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "enabled": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["Switch"];
+            };
+        };
+        responses: {
+            /** @description All settings as they are now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "accepted_promptset_hashes": [],
+                     *       "ask": {
+                     *         "per_person_per_day_usd": 0.5,
+                     *         "viewers": false
+                     *       },
+                     *       "auto_contribute": false,
+                     *       "budget": {
+                     *         "effective_usd": null,
+                     *         "max_usd": null,
+                     *         "monthly_usd": 20,
+                     *         "on_exceed": "pause",
+                     *         "spent_usd": 0.25
+                     *       },
+                     *       "contexts": [
+                     *         {
+                     *           "concept_count": 12,
+                     *           "custom": false,
+                     *           "description": "An illness of people, animals or plants",
+                     *           "label": "Disease",
+                     *           "merging_into": null,
+                     *           "ontology_class": "dbo:Disease"
+                     *         }
+                     *       ],
+                     *       "promptset_hash": null,
+                     *       "providers": {
+                     *         "resolution": {
+                     *           "fetch": true,
+                     *           "open_access": true
+                     *         },
+                     *         "search": {
+                     *           "academic": true,
+                     *           "web": false
+                     *         }
+                     *       },
+                     *       "registry": {
+                     *         "allowed_models": null,
+                     *         "available": [
+                     *           {
+                     *             "allowed_models": [
+                     *               "*"
+                     *             ],
+                     *             "auth_mode": "bearer",
+                     *             "id": "default",
+                     *             "url": "https://registry.example.org/"
+                     *           }
+                     *         ],
+                     *         "id": null,
+                     *         "push_level": "concepts",
+                     *         "signing_key_id": "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *         "trust": "anyone",
+                     *         "trusted_keys": [
+                     *           "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+                     *         ]
                      *       },
                      *       "stages": {
                      *         "image_extraction": false,
@@ -24448,6 +28616,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "accepted_promptset_hashes": [],
+                     *       "ask": {
+                     *         "per_person_per_day_usd": 0.5,
+                     *         "viewers": false
+                     *       },
                      *       "auto_contribute": false,
                      *       "budget": {
                      *         "effective_usd": null,
@@ -24479,8 +28651,23 @@ export interface operations {
                      *       },
                      *       "registry": {
                      *         "allowed_models": null,
+                     *         "available": [
+                     *           {
+                     *             "allowed_models": [
+                     *               "*"
+                     *             ],
+                     *             "auth_mode": "bearer",
+                     *             "id": "default",
+                     *             "url": "https://registry.example.org/"
+                     *           }
+                     *         ],
                      *         "id": null,
-                     *         "push_level": "concepts"
+                     *         "push_level": "concepts",
+                     *         "signing_key_id": "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *         "trust": "anyone",
+                     *         "trusted_keys": [
+                     *           "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+                     *         ]
                      *       },
                      *       "stages": {
                      *         "image_extraction": false,
@@ -25203,7 +29390,10 @@ export interface operations {
     contributeAll: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Up to 255 visible ASCII characters; the same key and body get the first answer again */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id or the slug of the repository */
                 repoID: string;
@@ -25212,6 +29402,20 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The job that does it */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": "019ca8bb-b5c0-7be9-9299-867c24936d73"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Enqueued"];
+                };
+            };
             /** @description Problem: malformed */
             400: {
                 headers: {
@@ -25248,6 +29452,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Problem: idempotency_in_flight, idempotency_lost */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Problem: uri_too_long */
             414: {
                 headers: {
@@ -25257,7 +29470,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Problem: invalid */
+            /** @description Problem: invalid, idempotency_mismatch */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -25284,7 +29497,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Problem: unavailable, not_configured, repository_moving, overloaded, timed_out */
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25325,6 +29538,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "accepted_promptset_hashes": [],
+                     *       "ask": {
+                     *         "per_person_per_day_usd": 0.5,
+                     *         "viewers": false
+                     *       },
                      *       "auto_contribute": false,
                      *       "budget": {
                      *         "effective_usd": null,
@@ -25356,8 +29573,23 @@ export interface operations {
                      *       },
                      *       "registry": {
                      *         "allowed_models": null,
+                     *         "available": [
+                     *           {
+                     *             "allowed_models": [
+                     *               "*"
+                     *             ],
+                     *             "auth_mode": "bearer",
+                     *             "id": "default",
+                     *             "url": "https://registry.example.org/"
+                     *           }
+                     *         ],
                      *         "id": null,
-                     *         "push_level": "concepts"
+                     *         "push_level": "concepts",
+                     *         "signing_key_id": "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *         "trust": "anyone",
+                     *         "trusted_keys": [
+                     *           "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+                     *         ]
                      *       },
                      *       "stages": {
                      *         "image_extraction": false,
@@ -25512,6 +29744,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "accepted_promptset_hashes": [],
+                     *       "ask": {
+                     *         "per_person_per_day_usd": 0.5,
+                     *         "viewers": false
+                     *       },
                      *       "auto_contribute": false,
                      *       "budget": {
                      *         "effective_usd": null,
@@ -25543,8 +29779,23 @@ export interface operations {
                      *       },
                      *       "registry": {
                      *         "allowed_models": null,
+                     *         "available": [
+                     *           {
+                     *             "allowed_models": [
+                     *               "*"
+                     *             ],
+                     *             "auth_mode": "bearer",
+                     *             "id": "default",
+                     *             "url": "https://registry.example.org/"
+                     *           }
+                     *         ],
                      *         "id": null,
-                     *         "push_level": "concepts"
+                     *         "push_level": "concepts",
+                     *         "signing_key_id": "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *         "trust": "anyone",
+                     *         "trusted_keys": [
+                     *           "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+                     *         ]
                      *       },
                      *       "stages": {
                      *         "image_extraction": false,
@@ -25670,8 +29921,14 @@ export interface operations {
     };
     pullAll: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Only count what would be imported. */
+                dry_run?: boolean;
+            };
+            header?: {
+                /** @description Up to 255 visible ASCII characters; the same key and body get the first answer again */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id or the slug of the repository */
                 repoID: string;
@@ -25680,6 +29937,20 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The job that does it */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": "019ca8bb-b5c0-7be9-9299-867c24936d73"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Enqueued"];
+                };
+            };
             /** @description Problem: malformed */
             400: {
                 headers: {
@@ -25716,6 +29987,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Problem: idempotency_in_flight, idempotency_lost */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Problem: uri_too_long */
             414: {
                 headers: {
@@ -25725,7 +30005,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Problem: invalid */
+            /** @description Problem: invalid, idempotency_mismatch */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -25752,7 +30032,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Problem: unavailable, not_configured, repository_moving, overloaded, timed_out */
+            /** @description Problem: unavailable, repository_moving, overloaded, timed_out */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25779,6 +30059,9 @@ export interface operations {
                  * @example {
                  *       "allowed_models": [
                  *         "builtin-extractive-1"
+                 *       ],
+                 *       "trusted_keys": [
+                 *         "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
                  *       ]
                  *     }
                  */
@@ -25795,6 +30078,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "accepted_promptset_hashes": [],
+                     *       "ask": {
+                     *         "per_person_per_day_usd": 0.5,
+                     *         "viewers": false
+                     *       },
                      *       "auto_contribute": false,
                      *       "budget": {
                      *         "effective_usd": null,
@@ -25826,8 +30113,23 @@ export interface operations {
                      *       },
                      *       "registry": {
                      *         "allowed_models": null,
+                     *         "available": [
+                     *           {
+                     *             "allowed_models": [
+                     *               "*"
+                     *             ],
+                     *             "auth_mode": "bearer",
+                     *             "id": "default",
+                     *             "url": "https://registry.example.org/"
+                     *           }
+                     *         ],
                      *         "id": null,
-                     *         "push_level": "concepts"
+                     *         "push_level": "concepts",
+                     *         "signing_key_id": "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *         "trust": "anyone",
+                     *         "trusted_keys": [
+                     *           "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+                     *         ]
                      *       },
                      *       "stages": {
                      *         "image_extraction": false,
@@ -25981,6 +30283,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "accepted_promptset_hashes": [],
+                     *       "ask": {
+                     *         "per_person_per_day_usd": 0.5,
+                     *         "viewers": false
+                     *       },
                      *       "auto_contribute": false,
                      *       "budget": {
                      *         "effective_usd": null,
@@ -26012,8 +30318,23 @@ export interface operations {
                      *       },
                      *       "registry": {
                      *         "allowed_models": null,
+                     *         "available": [
+                     *           {
+                     *             "allowed_models": [
+                     *               "*"
+                     *             ],
+                     *             "auth_mode": "bearer",
+                     *             "id": "default",
+                     *             "url": "https://registry.example.org/"
+                     *           }
+                     *         ],
                      *         "id": null,
-                     *         "push_level": "concepts"
+                     *         "push_level": "concepts",
+                     *         "signing_key_id": "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *         "trust": "anyone",
+                     *         "trusted_keys": [
+                     *           "okp_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+                     *         ]
                      *       },
                      *       "stages": {
                      *         "image_extraction": false,
@@ -26489,13 +30810,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "source_ids": [
-                 *         "019ca8bb-b5c0-7c20-b81d-12af4cf0164e"
-                 *       ]
-                 *     }
-                 */
+                /** @example {} */
                 "application/json": components["schemas"]["EstimateRequest"];
             };
         };
@@ -27422,6 +31737,7 @@ export interface operations {
                      *       "license": null,
                      *       "mark": null,
                      *       "max_cost_usd": null,
+                     *       "origin": null,
                      *       "pages": [
                      *         {
                      *           "height": 841.89,

@@ -1,6 +1,7 @@
 //! Files that the service makes: fetched with the token, and given to the browser to save.
 
-import { raw } from "../api/client";
+import { problem, raw } from "../api/client";
+import { BASE } from "../api/session";
 import { reason } from "./queries";
 import { complain } from "./toasts";
 
@@ -16,6 +17,13 @@ export async function download(path: string, name: string) {
   } catch (error) {
     complain(reason(error));
   }
+}
+
+/** A sample that comes with the page. */
+export async function sample(file: "sample.pdf" | "sample.okt"): Promise<Blob> {
+  const response = await fetch(`${BASE}${file}`).catch(() => undefined);
+  if (!response?.ok) throw problem(response, undefined);
+  return response.blob();
 }
 
 /** A title as the name of a file. */

@@ -4,10 +4,10 @@
 //! stream for each tab would leave none for the pages.
 
 import { useQueryClient, type QueryClient } from "@tanstack/react-query";
-import { createParser } from "eventsource-parser";
 import { useEffect, useSyncExternalStore } from "react";
 import { ApiError, api, ok, R, raw, type Schemas } from "../api/client";
 import { session } from "../api/session";
+import { listen, pause } from "./stream";
 
 export type Job = Schemas["Job"];
 /** `polled`: the service has no room for a stream, and is asked now and then. `away`: it does not answer. */
@@ -16,11 +16,12 @@ type News = { repo: string } & ({ job: Job; at: string } | { health: string } | 
 /** A tab that has just been opened asks for what was told before, and is answered alone. */
 type Said = News & { to?: string } | { repo: string; opened: string };
 
-const SILENT = 40_000;
 const POLL = 15_000;
 /** The longest pause between two tries. */
 const PATIENCE = 10_000;
 const FINAL = new Set(["completed", "cancelled", "discarded"]);
+/** What a list shows otherwise when a job of this kind is over. */
+const CHANGES: Record<string, string> = { deduplicate_facts: "contradictions", check_contradictions: "contradictions", pull_all_from_registry: "sources", extract_concepts: "concepts", refine_concepts: "concepts", refresh_concept_relations: "concepts" };
 /** Finished jobs are shown for a while. */
 const KEPT = 200;
 
@@ -59,7 +60,10 @@ function take(client: QueryClient, repo: string, job: Job) {
   while (next.size > KEPT) next.delete(next.keys().next().value as string);
   jobs = next;
   tell();
-  if (job.source_id) later(client, repo, job.source_id);
+  const { source_id: source } = job;
+  if (source) later(`${repo}/${source}`, () => void refreshSource(client, repo, source));
+  const changed = isOver(job) ? CHANGES[job.kind] : undefined;
+  if (changed) later(`${repo} ${changed}`, () => void client.invalidateQueries({ queryKey: [changed, repo] }));
   if (job.report_id && isOver(job)) {
     void client.invalidateQueries({ queryKey: ["report", repo, job.report_id] });
     void client.invalidateQueries({ queryKey: ["reports", repo] });
@@ -68,19 +72,19 @@ function take(client: QueryClient, repo: string, job: Job) {
 
 const waiting = new Map<string, ReturnType<typeof setTimeout>>();
 
-/** Asks once for a source of which several things happened, and changes the rows where it is shown. */
-function later(client: QueryClient, repo: string, source: string) {
-  const key = `${repo}/${source}`;
+/** Once for several things that happen together. */
+function later(key: string, act: () => void) {
   if (waiting.has(key)) return;
   waiting.set(
     key,
     setTimeout(() => {
       waiting.delete(key);
-      void refreshSource(client, repo, source);
+      act();
     }, 300),
   );
 }
 
+/** Changes the rows where a source is shown. */
 async function refreshSource(client: QueryClient, repo: string, source: string) {
   let row: Schemas["Source"];
   try {
@@ -164,28 +168,20 @@ async function follow(repo: string, spread: (news: News) => void, signal: AbortS
       if (session.state() === "out") throw new Error("signed out");
       const headers: Record<string, string> = { accept: "text/event-stream" };
       if (last) headers["last-event-id"] = last;
-      const silence = new AbortController();
-      let timer = setTimeout(() => silence.abort(), SILENT);
-      const response = await raw(`api/v1/repositories/${repo}/events`, { headers, signal: AbortSignal.any([signal, silence.signal]) });
-      const parser = createParser({
-        onEvent: (event) => {
+      await listen(
+        (ends) => raw(`api/v1/repositories/${repo}/events`, { headers, signal: ends }),
+        signal,
+        () => {
+          spread({ repo, line: "live" });
+          failures = 0;
+        },
+        (event) => {
           if (event.id) last = event.id;
           if (!event.data) return;
           if (event.event === "job") spread({ repo, job: JSON.parse(event.data) as Job, at: last });
           if (event.event === "report.health_changed") spread({ repo, health: (JSON.parse(event.data) as { report_id: string }).report_id });
         },
-      });
-      spread({ repo, line: "live" });
-      failures = 0;
-      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-      for (;;) {
-        const piece = await reader?.read();
-        if (!piece || piece.done) break;
-        clearTimeout(timer);
-        timer = setTimeout(() => silence.abort(), SILENT);
-        parser.feed(piece.value);
-      }
-      clearTimeout(timer);
+      );
       // An answer that ends at once must not be asked for without a pause.
       await pause(500, signal);
     } catch (error) {
@@ -209,12 +205,3 @@ async function poll(repo: string, spread: (news: News) => void) {
     // The next time.
   }
 }
-
-const pause = (ms: number, signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });

@@ -10,6 +10,7 @@ export default function KeyHelp({ onClose }: { onClose: () => void }) {
         ["/", t("Search")],
         ["?", t("This list")],
         ["g s", t("Sources")],
+        ["g a", t("Ask")],
         ["g f", t("Facts")],
         ["g c", t("Concepts")],
         ["g d", t("Contradictions")],
@@ -28,6 +29,15 @@ export default function KeyHelp({ onClose }: { onClose: () => void }) {
         ["j  k", t("Next, previous row")],
         ["Enter", t("Open")],
         ["x", t("Select")],
+        ["a", t("Add sources")],
+      ],
+    ],
+    [
+      t("When asking"),
+      [
+        ["Ctrl Enter", t("Ask")],
+        ["Esc", t("Stop; what is there stays")],
+        ["1 … 9", t("Open a piece of evidence")],
       ],
     ],
     [
@@ -41,9 +51,17 @@ export default function KeyHelp({ onClose }: { onClose: () => void }) {
         ["o", t("The original file")],
       ],
     ],
+    [
+      t("In a report"),
+      [
+        ["n  p", t("Next, previous claim")],
+        ["Esc", t("Choose no claim")],
+      ],
+    ],
+    [t("In the graph"), [["t", t("Drawing, table")]]],
   ];
   return (
-    <Dialog title={t("Keys")} open onClose={onClose}>
+    <Dialog title={t("Keyboard")} open onClose={onClose}>
       <div className="stack">
         {groups.map(([name, keys]) => (
           <section key={name} className="stack tight">

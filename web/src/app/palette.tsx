@@ -38,6 +38,7 @@ export default function Palette({ onClose, can }: { onClose: () => void; can: (r
   const places: Entry[] = [
     { id: "sources", text: t("Sources"), kind: t("Go to"), act: () => navigate({ to: "/r/$slug/sources", params }) },
     { id: "search", text: t("Search"), kind: t("Go to"), act: () => navigate({ to: "/r/$slug/search", params }) },
+    { id: "asking", text: t("Ask"), kind: t("Go to"), act: () => navigate({ to: "/r/$slug/ask", params }) },
     { id: "facts", text: t("Facts"), kind: t("Go to"), act: () => navigate({ to: "/r/$slug/facts", params }) },
     { id: "concepts", text: t("Concepts"), kind: t("Go to"), act: () => navigate({ to: "/r/$slug/concepts", params }) },
     { id: "contradictions", text: t("Contradictions"), kind: t("Go to"), act: () => navigate({ to: "/r/$slug/contradictions", params }) },
@@ -72,6 +73,7 @@ export default function Palette({ onClose, can }: { onClose: () => void; can: (r
       entries.push({ id: `${hit.type}-${hit.id}`, text: name, kind: kinds[hit.type] ?? "", act: open });
     }
     entries.push({ id: "ask", text: t("Search for “{q}”", { q: text.trim() }), kind: t("Search"), act: () => void navigate({ to: "/r/$slug/search", params, search: { q: text.trim() } }) });
+    entries.push({ id: "question", text: t("Ask: “{q}”", { q: text.trim() }), kind: t("Ask"), act: () => void navigate({ to: "/r/$slug/ask", params, search: { q: text.trim() } }) });
   }
   const active = Math.min(at, entries.length - 1);
   const run = (entry: Entry | undefined) => {

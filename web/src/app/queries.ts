@@ -22,6 +22,8 @@ export const queries = new QueryClient({
 export function reason(error: unknown): string {
   if (error instanceof ApiError) {
     if (error.code === "offline") return t("The service does not answer. Is the connection there?");
+    if (error.code === "too_many_answers") return t("Several questions are being answered here already. Wait until one is done, or stop one.");
+    if (error.code === "ask_limit") return t("You have spent what one person may spend on questions in a day.");
     return error.detail || error.title;
   }
   return error instanceof Error ? error.message : String(error);
@@ -38,6 +40,16 @@ export function useRepository() {
     queryKey: ["repository", repoID],
     enabled: repoID !== "",
     queryFn: ({ signal }) => ok(api.GET(R, { params: { path: { repoID } }, signal })),
+  });
+}
+
+/** The settings of the repository, for those who may see them. */
+export function useSettings(enabled = true) {
+  const repoID = useRepo();
+  return useQuery({
+    queryKey: ["settings", repoID],
+    enabled,
+    queryFn: ({ signal }) => ok(api.GET(`${R}/settings`, { params: { path: { repoID } }, signal })),
   });
 }
 
@@ -95,14 +107,17 @@ export type Pages<T> = ReturnType<typeof usePages<T>>;
 /** An act that changes something: says so when it fails, and asks again for what it changed. */
 export function useAct<A, T>(act: (input: A) => Promise<T>, options?: { stale?: readonly unknown[][]; done?: (result: T, input: A) => void; quiet?: boolean }) {
   const client = useQueryClient();
+  const refresh = () => Promise.all((options?.stale ?? []).map((queryKey) => client.invalidateQueries({ queryKey })));
   return useMutation({
     mutationFn: act,
     onSuccess: async (result, input) => {
       options?.done?.(result, input);
-      await Promise.all((options?.stale ?? []).map((queryKey) => client.invalidateQueries({ queryKey })));
+      await refresh();
     },
     onError: (error) => {
       if (!options?.quiet) complain(reason(error));
+      // A part of it may be done, or the page is older than what it speaks of.
+      void refresh();
     },
   });
 }

@@ -84,6 +84,21 @@ const search = createRoute({
   }),
   component: page(() => import("../pages/search")),
 });
+const ask = createRoute({
+  getParentRoute: at,
+  path: "/ask",
+  validateSearch: (search: Record<string, unknown>): { q?: string; sources?: string; concepts?: string; context?: string; from?: number; to?: number; whose?: string } => ({
+    q: text(search.q),
+    sources: text(search.sources),
+    concepts: text(search.concepts),
+    context: text(search.context),
+    from: number(search.from),
+    to: number(search.to),
+    whose: text(search.whose),
+  }),
+  component: page(() => import("../pages/ask")),
+});
+const answer = createRoute({ getParentRoute: at, path: "/answers/$id", component: page(() => import("../pages/answer")) });
 const facts = createRoute({
   getParentRoute: at,
   path: "/facts",
@@ -163,7 +178,7 @@ const settings = createRoute({
   component: page(() => import("../pages/settings")),
 });
 
-const pages = [overview, sources, reader, search, facts, fact, concepts, concept, contradictions, investigations, investigation, reports, report, graph, history, jobs, cost, exchange, members, audit, settings];
+const pages = [overview, sources, reader, search, ask, answer, facts, fact, concepts, concept, contradictions, investigations, investigation, reports, report, graph, history, jobs, cost, exchange, members, audit, settings];
 const tree = root.addChildren([home, account, keys, programs, connect, join, health, users, allJobs, allCost, roles, allAudit, promptsets, ...development, repository.addChildren(pages)]);
 
 export const router = createRouter({

@@ -13,6 +13,7 @@ import {
   Lightbulb,
   ListTodo,
   Menu as MenuIcon,
+  MessageCircleQuestion,
   Scale,
   ScrollText,
   Search,
@@ -80,6 +81,7 @@ export function NotFound() {
 const NAVIGATION = [
   ["/r/$slug/sources", FileStack, "Sources", "source:read"],
   ["/r/$slug/search", Search, "Search", "fact:read"],
+  ["/r/$slug/ask", MessageCircleQuestion, "Ask", "fact:read"],
   ["/r/$slug/facts", Lightbulb, "Facts", "fact:read"],
   ["/r/$slug/concepts", Boxes, "Concepts", "concept:read"],
   ["/r/$slug/contradictions", Scale, "Contradictions", "fact:read"],
@@ -103,6 +105,7 @@ const KEEPING = [
 const names = () => ({
   Sources: t("Sources"),
   Search: t("Search"),
+  Ask: t("Ask"),
   Facts: t("Facts"),
   Concepts: t("Concepts"),
   Contradictions: t("Contradictions"),
@@ -265,6 +268,7 @@ export function RepositoryShell() {
       else go("/r/$slug/search")();
     },
     "g s": go("/r/$slug/sources"),
+    "g a": go("/r/$slug/ask"),
     "g f": go("/r/$slug/facts"),
     "g c": go("/r/$slug/concepts"),
     "g d": go("/r/$slug/contradictions"),

@@ -50,7 +50,8 @@ export function Toasts() {
               small
               onPress={() => {
                 dismiss(toast.id);
-                void toast.undo?.();
+                // Whoever undoes says when that fails.
+                void Promise.resolve(toast.undo?.()).catch(() => {});
               }}
             >
               {t("Undo")}

@@ -46,7 +46,8 @@ export function readable(document: Document, address: string): Document {
   }
   const problems = document["x-problems"] ?? [];
   const statuses = [...common].map((key) => key.replace(" Problem: ", ": ").replace(/([a-z_]+)(?=,|$)/g, "`$1`")).sort();
-  const lines = problems.map((one) => `### ${one.code.replaceAll("_", "\\_")}\n\n${one.status} · ${one.title}. ${one.advice}`);
+  // Scalar's list of headings takes underscores for emphasis, and shows what would escape them. Either way the heading has the same address.
+  const lines = problems.map((one) => `### ${one.code.replaceAll("_", " ")}\n\n\`${one.code}\` · ${one.status} · ${one.title}. ${one.advice}`);
   const errors = `## Errors
 
 A refusal is a problem (RFC 9457, \`application/problem+json\`). Programs should look at its \`code\`, which is never renamed and never reused; \`detail\` is for people.

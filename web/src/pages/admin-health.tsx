@@ -47,15 +47,15 @@ export default function Health() {
         ) : (
           <section className="card stack" aria-label={t("Health")}>
             <div className="row">
-              <h2 className="grow">{words[ready.data.status] ?? ready.data.status}</h2>
-              <Badge tone={ready.data.status === "ready" ? "good" : ready.data.status === "degraded" ? "warn" : "wrong"}>{ready.data.status}</Badge>
+              <h2 className="grow">{t("Health")}</h2>
+              <Badge tone={ready.data.status === "ready" ? "good" : ready.data.status === "degraded" ? "warn" : "wrong"}>{words[ready.data.status] ?? ready.data.status}</Badge>
             </div>
             <ul className="checks">
               {checks.map(([name, one]) => (
                 <li key={name}>
                   {one.status === "ok" ? <CircleCheck size={18} aria-hidden className="is-done" /> : one.status === "degraded" ? <TriangleAlert size={18} aria-hidden className="is-soft" /> : <CircleAlert size={18} aria-hidden className="is-failed" />}
                   <span className="break">
-                    <strong>{name}</strong> <span className="soft">{one.status}</span>
+                    <strong>{name}</strong> <span className="soft">{one.status === "ok" ? t("answers") : one.status === "degraded" ? t("answers in part") : t("does not answer")}</span>
                     {one.reason && <span className="small"> — {one.reason}</span>}
                   </span>
                 </li>

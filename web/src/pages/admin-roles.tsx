@@ -8,7 +8,7 @@ import { Failure, Skeleton } from "../parts/states";
 import { Table } from "../parts/table";
 import { t } from "../words";
 import { AdminShell } from "./admin-shell";
-import { roleNames } from "./members";
+import { roleNames } from "../parts/roles";
 
 const ROLES: Schemas["Role"][] = ["sysadmin", "user", "repoadmin", "editor", "curator", "viewer"];
 

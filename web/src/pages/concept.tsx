@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { api, ok, R, type Schemas } from "../api/client";
-import { useAct, useCan, usePages, useRepo } from "../app/queries";
+import { reason, useAct, useCan, usePages, useRepo } from "../app/queries";
 import { say } from "../app/toasts";
 import { EXACTLY } from "../app/links";
 import { useTitle } from "../app/title";
@@ -16,7 +16,7 @@ import { Checkbox, Select } from "../parts/form";
 import { LongList } from "../parts/list";
 import { Menu, MenuItem } from "../parts/overlay";
 import { Empty, Failure, Skeleton } from "../parts/states";
-import { count, day, t, tn } from "../words";
+import { count, day, dollars, t, tn } from "../words";
 import { AddAlias, MergeConcept, RenameConcept, SplitConcept, useUndo } from "./concept-acts";
 import { Steps } from "./history";
 import "./concept.css";
@@ -216,10 +216,10 @@ function Definition({ concept }: { concept: Concept }) {
             ) : estimate.isPending ? (
               <Skeleton rows={1} height={32} />
             ) : estimate.error ? (
-              <p className="note warn">{estimate.error.message}</p>
+              <p className="note warn">{reason(estimate.error)}</p>
             ) : (
               <div className="note row">
-                <span className="grow">{estimate.data && "usd" in estimate.data ? t("{model}, about {usd} dollars", { model: estimate.data.model, usd: estimate.data.usd.toFixed(4) }) : ""}</span>
+                <span className="grow">{estimate.data && "usd" in estimate.data ? t("{model}, about {usd}", { model: estimate.data.model, usd: dollars(estimate.data.usd) }) : ""}</span>
                 <Button small onPress={() => setAsking(false)}>
                   {t("Cancel")}
                 </Button>

@@ -1,12 +1,11 @@
 //! What facts speak of.
 
-import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Boxes } from "lucide-react";
-import { useDeferredValue, useEffect, useState } from "react";
 import { api, ok, R, type Schemas } from "../api/client";
-import { useCan, usePages, useRepo, useRepository } from "../app/queries";
+import { useCan, usePages, useRepo, useRepository, useSettings } from "../app/queries";
 import { useTitle } from "../app/title";
+import { useTyped } from "../app/typed";
 import { LinkButton } from "../parts/button";
 import { Checkbox, Select } from "../parts/form";
 import { LongList } from "../parts/list";
@@ -22,11 +21,8 @@ export default function Concepts() {
   const search = useSearch({ from: "/r/$slug/concepts" });
   const navigate = useNavigate({ from: "/r/$slug/concepts" });
   const can = useCan();
-  const [typed, setTyped] = useState(search.q ?? "");
-  const q = useDeferredValue(typed.trim());
-  useEffect(() => {
-    if ((search.q ?? "") !== q) void navigate({ search: (old) => ({ ...old, q: q || undefined }), replace: true });
-  }, [q, search.q, navigate]);
+  const q = search.q ?? "";
+  const [typed, setTyped] = useTyped(q, (words) => void navigate({ search: (old) => ({ ...old, q: words || undefined }), replace: true }));
   const sort = search.sort === "name" ? "name" : "fact_count";
   const small = search.small === "1";
   const pages = usePages<Schemas["ConceptSummary"], Page>(
@@ -34,12 +30,7 @@ export default function Concepts() {
     (cursor, signal) => ok(api.GET(`${R}/concepts`, { params: { path: { repoID }, query: { q: q || undefined, context: search.context, sort, show_small: small || undefined, cursor, limit: 100 } }, signal })),
     { keep: true },
   );
-  const settings = useQuery({
-    queryKey: ["settings", repoID],
-    enabled: can("repository:manage"),
-    staleTime: 60_000,
-    queryFn: ({ signal }) => ok(api.GET(`${R}/settings`, { params: { path: { repoID } }, signal })),
-  });
+  const settings = useSettings(can("repository:manage"));
   const contexts = settings.data?.contexts.filter((one) => one.concept_count > 0).map((one) => one.label) ?? [...new Set(pages.rows.map((one) => one.context))];
   if (search.context && !contexts.includes(search.context)) contexts.push(search.context);
   const floor = pages.first?.floor;

@@ -9,6 +9,7 @@ import { useTitle } from "../app/title";
 import { Button } from "../parts/button";
 import { t } from "../words";
 import { AccountTabs } from "./account-tabs";
+import "../parts/form.css";
 
 const MCP = new URL("mcp", BASE).href;
 const LOCAL = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|10\..*|192\.168\..*|172\.(1[6-9]|2\d|3[01])\..*|[^.]+)$/;
@@ -40,16 +41,14 @@ function Block({ title, text }: { title: string; text: string }) {
     }
   };
   return (
-    <section aria-label={title}>
+    <section className="stack tight" aria-label={title}>
       <div className="row">
         <h2 className="grow">{title}</h2>
         <Button small onPress={() => void copy()} aria-label={t("Copy what {name} needs", { name: title })}>
           <Copy aria-hidden /> {t("Copy")}
         </Button>
       </div>
-      <pre className="break">
-        <code>{text}</code>
-      </pre>
+      <pre className="prompt">{text}</pre>
     </section>
   );
 }
@@ -67,18 +66,20 @@ export default function Connect() {
           <h1>{t("Account")}</h1>
         </header>
         <AccountTabs />
-        <p>{t("Agents such as Claude, ChatGPT and Cursor use what you know here by this address. They ask you what they may do, or use a key of yours.")}</p>
-        <p role="status" className={found.data?.well === false || found.isError ? "warn" : "soft"}>
-          {found.isPending ? t("Trying the address …") : found.isError ? t("The address does not answer.") : found.data.text}
-        </p>
-        {hidden && <p className="warn">{t("Agents on the web, such as Claude and ChatGPT, reach public https addresses only. This one is for agents in its network.")}</p>}
-        <Block title="Claude, ChatGPT" text={MCP} />
-        <Block title="Claude Code" text={`claude mcp add --transport http okt ${MCP}`} />
-        <Block title="Cursor" text={file({ mcpServers: { okt: { url: MCP } } })} />
-        <Block title="VS Code" text={file({ servers: { okt: { type: "http", url: MCP } } })} />
-        <Block title="Codex" text={`[mcp_servers.okt]\nurl = "${MCP}"\nbearer_token_env_var = "OKT_API_KEY"`} />
-        <Block title={t("Agents that start a program")} text={`OKT_API_KEY=okt_… okt mcp --url ${BASE.replace(/\/$/, "")}`} />
-        <p className="soft">{t("Claude and ChatGPT take the address under Settings, Connectors. With a key, send the header Authorization: Bearer and the key.")}</p>
+        <div className="stack">
+          <p>{t("Agents such as Claude, ChatGPT and Cursor use what you know here by this address. They ask you what they may do, or use a key of yours.")}</p>
+          <p role="status" className={found.data?.well === false || found.isError ? "note warn" : "note"}>
+            {found.isPending ? t("Trying the address …") : found.isError ? t("The address does not answer.") : found.data.text}
+          </p>
+          {hidden && <p className="note warn">{t("Agents on the web, such as Claude and ChatGPT, reach public https addresses only. This one is for agents in its network.")}</p>}
+          <Block title="Claude, ChatGPT" text={MCP} />
+          <Block title="Claude Code" text={`claude mcp add --transport http okt ${MCP}`} />
+          <Block title="Cursor" text={file({ mcpServers: { okt: { url: MCP } } })} />
+          <Block title="VS Code" text={file({ servers: { okt: { type: "http", url: MCP } } })} />
+          <Block title="Codex" text={`[mcp_servers.okt]\nurl = "${MCP}"\nbearer_token_env_var = "OKT_API_KEY"`} />
+          <Block title={t("Agents that start a program")} text={`OKT_API_KEY=okt_… okt mcp --url ${BASE.replace(/\/$/, "")}`} />
+          <p className="soft">{t("Claude and ChatGPT take the address under Settings, Connectors. With a key, send the header Authorization: Bearer and the key.")}</p>
+        </div>
       </div>
     </TopShell>
   );

@@ -1,10 +1,9 @@
 //! What a repository has spent on models, and what it may spend.
 
-import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { ApiError, api, ok, R, type Schemas } from "../api/client";
-import { useAct, useCan, useRepo, useRepository } from "../app/queries";
+import { useAct, useCan, useRepo, useRepository, useSettings } from "../app/queries";
 import { say } from "../app/toasts";
 import { useTitle } from "../app/title";
 import { Badge } from "../parts/badges";
@@ -42,9 +41,8 @@ export default function Cost() {
 }
 
 function BudgetCard() {
-  const repoID = useRepo();
   const [changing, setChanging] = useState(false);
-  const settings = useQuery({ queryKey: ["settings", repoID], queryFn: ({ signal }) => ok(api.GET(`${R}/settings`, { params: { path: { repoID } }, signal })) });
+  const settings = useSettings();
   if (settings.isPending) return <Skeleton rows={1} height={120} />;
   if (settings.error) return <Failure error={settings.error} retry={() => void settings.refetch()} />;
   const { budget } = settings.data;

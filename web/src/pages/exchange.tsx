@@ -2,29 +2,32 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Link, useSearch } from "@tanstack/react-router";
-import { CircleCheck, CircleX, FileUp, Loader } from "lucide-react";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { CircleCheck, FileUp } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
 import { FileTrigger } from "react-aria-components";
 import { api, ok, R, raw, type Schemas } from "../api/client";
-import { BASE } from "../api/session";
-import { download, fileName } from "../app/download";
+import { download, fileName, sample as sampleBundle } from "../app/download";
 import { isOver } from "../app/events";
 import { reason, useAct, useCan, useRepo, useRepository } from "../app/queries";
 import { useTitle } from "../app/title";
-import { waitingFor } from "../parts/badges";
+import { When } from "../parts/badges";
 import { Button } from "../parts/button";
-import { Checkbox, Field, Form } from "../parts/form";
+import { Checkbox, Field, Form, Select } from "../parts/form";
+import { Confirm } from "../parts/overlay";
 import { Empty } from "../parts/states";
 import { Table } from "../parts/table";
 import { bytes, count, t, tn } from "../words";
+import { ChooseGraph, useHasRegistry } from "./exchange-registry";
+import { JobLine, useJob } from "./job-line";
+import "../parts/list.css";
 import "./overview.css";
+import "./report.css";
 
-type Job = Schemas["Job"];
 type Taken = { added: number; linked: number };
 /** What the job of an import says in the end. */
 type ImportOutput = { name: string; sha256: string; dry_run: boolean; rows: Record<string, Taken | number> };
 /** What the job of an export says in the end. */
-type ExportOutput = { sha256: string; bytes: number };
+type ExportOutput = { name: string; sha256: string; file: { bytes: number }; registry?: { id: string; new: boolean; signed: boolean } | null };
 
 export default function Exchange() {
   const { data: repository } = useRepository();
@@ -65,7 +68,7 @@ function Tables() {
       <p className="soft">{t("Without duplicates and rejected facts.")}</p>
       <ul className="stack tight">
         {formats.map(([format, end, name, hint]) => (
-          <li key={format} className="row">
+          <li key={format} className="row nowrap">
             <span className="grow">
               <strong>{name}</strong> <span className="soft small">{hint}</span>
             </span>
@@ -80,58 +83,45 @@ function Tables() {
   );
 }
 
-/** A job that was asked for, until it is over. */
-function useJob(id: string | null) {
-  const repoID = useRepo();
-  return useQuery<Job>({
-    queryKey: ["job", repoID, id],
-    enabled: id !== null,
-    refetchInterval: (query) => (query.state.data && isOver(query.state.data) ? false : 1_000),
-    queryFn: ({ signal }) => ok(api.GET(`${R}/jobs/{jobID}`, { params: { path: { repoID, jobID: id ?? "" } }, signal })),
-  });
-}
-
-function JobLine({ job, error, running, done }: { job: Job | undefined; error: unknown; running: string; done: ReactNode }) {
-  if (error) return <p className="note wrong">{reason(error)}</p>;
-  if (job?.state === "completed") return <>{done}</>;
-  if (job && isOver(job)) {
-    return (
-      <p className="note wrong break" role="alert">
-        <CircleX aria-hidden size={16} /> {job.state === "cancelled" ? t("It was cancelled.") : (job.errors.at(-1)?.message ?? t("It failed."))}
-      </p>
-    );
-  }
-  const share = job?.progress?.total ? ` ${count(job.progress.done)}/${count(job.progress.total)}` : "";
-  return (
-    <p className="row" role="status">
-      <Loader aria-hidden size={16} /> {running}
-      {share} {job?.waiting_for && <span className="soft">{waitingFor(job.waiting_for)}</span>}
-    </p>
-  );
-}
-
 function ExportBundle() {
   const repoID = useRepo();
   const { data: repository } = useRepository();
-  const [given, setGiven] = useState({ name: "", description: "", images: true, bodies: false });
-  const [job, setJob] = useState<string | null>(null);
+  const [given, setGiven] = useState<{ name: string; description: string; images: boolean; bodies: boolean; to: Schemas["GraphDestination"] }>({ name: "", description: "", images: true, bodies: false, to: "file" });
+  const hasRegistry = useHasRegistry();
+  const [asked, setAsked] = useState<string | null>(null);
+  // Who comes back finds the bundle that was written meanwhile.
+  const last = useQuery({
+    queryKey: ["last-export", repoID],
+    staleTime: 0,
+    queryFn: async ({ signal }) => {
+      const [found] = (await ok(api.GET(`${R}/jobs`, { params: { path: { repoID }, query: { kind: "export_graph", limit: 1 } }, signal }))).data;
+      return found && (found.state === "completed" || !isOver(found)) ? found.id : null;
+    },
+  });
+  const job = asked ?? last.data ?? null;
   const found = useJob(job);
-  const name = given.name.trim() || repository?.name || repoID;
   const act = useAct(
     () =>
       ok(
         api.POST(`${R}/export-graph`, {
           params: { path: { repoID } },
-          body: { destination: "file", name: given.name.trim() || undefined, description: given.description.trim() || undefined, include_images: given.images, include_bodies: given.bodies },
+          body: { destination: given.to, name: given.name.trim() || undefined, description: given.description.trim() || undefined, include_images: given.images, include_bodies: given.bodies },
         }),
       ),
-    { quiet: true, done: (asked) => setJob(asked.job_id) },
+    {
+      quiet: true,
+      done: (begun) => {
+        setSure(false);
+        setAsked(begun.job_id);
+      },
+    },
   );
+  const [sure, setSure] = useState(false);
   const [saving, setSaving] = useState(false);
   const output = found.data?.output as ExportOutput | undefined;
   const save = async () => {
     setSaving(true);
-    await download(`api/v1/repositories/${repoID}/export-graph/${job}/file`, `${fileName(name)}.okt.json.gz`);
+    await download(`api/v1/repositories/${repoID}/export-graph/${job}/file`, `${fileName(output?.name ?? repoID)}.okt.json.gz`);
     setSaving(false);
   };
   return (
@@ -140,7 +130,7 @@ function ExportBundle() {
         <h2>{t("As a bundle")}</h2>
         <p className="soft">{t("The whole repository in one file, for another okt: what was paid for here costs nothing there.")}</p>
       </div>
-      <Form onSubmit={() => act.mutate(undefined)} error={act.error} label={t("As a bundle")}>
+      <Form onSubmit={() => (given.to === "registry" ? setSure(true) : act.mutate(undefined))} error={sure ? undefined : act.error} label={t("As a bundle")}>
         <Field label={t("Name")} value={given.name} placeholder={repository?.name} onChange={(next) => setGiven({ ...given, name: next })} />
         <Field label={t("Description")} area rows={2} value={given.description} onChange={(description) => setGiven({ ...given, description })} />
         <div className="stack tight">
@@ -151,12 +141,30 @@ function ExportBundle() {
             {t("With the original files, such as PDFs: look whether you may pass them on")}
           </Checkbox>
         </div>
+        {hasRegistry && (
+          <Select
+            label={t("Where it goes")}
+            value={given.to}
+            onChange={(to) => setGiven({ ...given, to })}
+            options={[
+              ["file", t("Into a file")],
+              ["registry", t("To the registry, for all who use it")],
+            ]}
+          />
+        )}
         <div>
           <Button type="submit" busy={act.isPending || (job !== null && found.data !== undefined && !isOver(found.data))}>
             {t("Write a bundle")}
           </Button>
         </div>
       </Form>
+      {sure && (
+        <Confirm title={t("Give the repository to the registry?")} open onClose={() => setSure(false)} onConfirm={() => act.mutate(undefined)} action={t("Give")} busy={act.isPending}>
+          <p>{t("All who use the registry can take it, with its facts, concepts and reports. What was given can't be taken back from those who have it.")}</p>
+          {given.bodies && <p className="note warn">{t("With the original files, such as PDFs: look whether you may pass them on")}</p>}
+          {act.error && <p className="note wrong">{reason(act.error)}</p>}
+        </Confirm>
+      )}
       {job && (
         <JobLine
           job={found.data}
@@ -165,8 +173,9 @@ function ExportBundle() {
           done={
             <div className="note good stack tight">
               <p>
-                <CircleCheck aria-hidden size={16} /> {t("The bundle is ready.")} {output && bytes(output.bytes)}
+                <CircleCheck aria-hidden size={16} /> {t("The bundle is ready.")} {output && bytes(output.file.bytes)} {found.data?.finished_at && <When at={found.data.finished_at} />}
               </p>
+              {output?.registry && <p>{output.registry.new ? t("The registry {name} has it now.", { name: output.registry.id }) : t("The registry {name} had it already.", { name: output.registry.id })} {output.registry.signed ? t("It is signed.") : t("It is not signed.")}</p>}
               {output && (
                 <p className="small break">
                   SHA-256 <code>{output.sha256}</code>
@@ -215,47 +224,52 @@ function Rows({ output }: { output: ImportOutput }) {
 
 function ImportBundle() {
   const repoID = useRepo();
-  const [file, setFile] = useState<File | null>(null);
-  const [upload, setUpload] = useState<string | null>(null);
+  /** What was chosen, by its name and size. */
+  const [chosen, setChosen] = useState<{ name: string; bytes: number } | null>(null);
+  const [from, setFrom] = useState<Pick<Schemas["GraphImportBody"], "upload_id" | "registry_graph_id"> | null>(null);
+  const [choosing, setChoosing] = useState(false);
+  const hasRegistry = useHasRegistry();
   const [trial, setTrial] = useState<string | null>(null);
   const [real, setReal] = useState<string | null>(null);
   const tried = useJob(trial);
   const taken = useJob(real);
   const begin = (body: Schemas["GraphImportBody"]) => ok(api.POST(`${R}/import-graph`, { params: { path: { repoID } }, body }));
   const send = useAct(
-    async (chosen: File) => {
-      const form = new FormData();
-      form.set("file", chosen);
-      const response = await raw(`api/v1/repositories/${repoID}/graph-uploads`, { method: "POST", body: form });
-      const { upload_id } = (await response.json()) as Schemas["GraphUploaded"];
-      const asked = await begin({ upload_id, dry_run: true });
-      return { upload_id, job: asked.job_id };
+    async (given: File | { registry_graph_id: string }) => {
+      let source: NonNullable<typeof from>;
+      if (given instanceof File) {
+        const form = new FormData();
+        form.set("file", given);
+        const response = await raw(`api/v1/repositories/${repoID}/graph-uploads`, { method: "POST", body: form });
+        source = { upload_id: ((await response.json()) as Schemas["GraphUploaded"]).upload_id };
+      } else source = given;
+      const asked = await begin({ ...source, dry_run: true });
+      return { source, job: asked.job_id };
     },
     {
       quiet: true,
-      done: ({ upload_id, job }) => {
-        setUpload(upload_id);
+      done: ({ source, job }) => {
+        setFrom(source);
         setTrial(job);
       },
     },
   );
-  const take = useAct(() => begin({ upload_id: upload ?? undefined, dry_run: false }), { quiet: true, done: (asked) => setReal(asked.job_id) });
+  const take = useAct(() => begin({ ...from, dry_run: false }), { quiet: true, done: (asked) => setReal(asked.job_id) });
   const preview = tried.data?.state === "completed" ? (tried.data.output as unknown as ImportOutput) : null;
   const result = taken.data?.state === "completed" ? (taken.data.output as unknown as ImportOutput) : null;
   const nothing = preview !== null && Object.values(preview.rows).every((one) => typeof one !== "object" || one.added === 0);
-  const choose = (chosen: File | undefined) => {
-    if (!chosen) return;
-    setFile(chosen);
-    setUpload(null);
+  const choose = (what: { name: string; bytes: number }, given: File | { registry_graph_id: string }) => {
+    setChosen(what);
+    setFrom(null);
     setTrial(null);
     setReal(null);
     take.reset();
-    send.mutate(chosen);
+    send.mutate(given);
   };
+  const chooseFile = (file: File | undefined) => file && choose({ name: file.name, bytes: file.size }, file);
   const sample = useAct(
     async () => {
-      const response = await fetch(`${BASE}sample.okt`);
-      choose(new File([await response.blob()], "electric-ferries.okt.json.gz", { type: "application/gzip", lastModified: 0 }));
+      chooseFile(new File([await sampleBundle("sample.okt")], "electric-ferries.okt.json.gz", { type: "application/gzip", lastModified: 0 }));
     },
     { quiet: true },
   );
@@ -281,7 +295,7 @@ function ImportBundle() {
         <p className="soft">{t("First you see what would come in. Nothing is fetched and no model is asked; what is here already stays as it is.")}</p>
       </div>
       <div className="row">
-        <FileTrigger acceptedFileTypes={[".gz", "application/gzip"]} onSelect={(files) => choose(files?.[0])}>
+        <FileTrigger acceptedFileTypes={[".gz", "application/gzip"]} onSelect={(files) => void chooseFile(files?.[0])}>
           <Button busy={send.isPending}>
             <FileUp aria-hidden /> {t("Choose a bundle")}
           </Button>
@@ -289,14 +303,15 @@ function ImportBundle() {
         <Button onPress={() => sample.mutate(undefined)} busy={sample.isPending}>
           {t("Take the sample bundle")}
         </Button>
-        {file && (
+        {hasRegistry && <Button onPress={() => setChoosing(true)}>{t("From the registry …")}</Button>}
+        {chosen && (
           <span className="break">
-            {file.name} <span className="soft small">{bytes(file.size)}</span>
+            {chosen.name} <span className="soft small">{bytes(chosen.bytes)}</span>
           </span>
         )}
       </div>
-      {send.isPending && <p role="status">{t("The file is being sent")}</p>}
-      {send.error && <p className="note wrong">{reason(send.error)}</p>}
+      {send.isPending && <p role="status">{t("The bundle is looked at")}</p>}
+      {(send.error ?? sample.error) && <p className="note wrong">{reason(send.error ?? sample.error)}</p>}
       {trial && !result && (
         <JobLine
           job={tried.data}
@@ -339,6 +354,15 @@ function ImportBundle() {
               </div>
             )
           }
+        />
+      )}
+      {choosing && (
+        <ChooseGraph
+          onClose={() => setChoosing(false)}
+          onChoose={(graph) => {
+            setChoosing(false);
+            choose({ name: graph.name, bytes: graph.bytes }, { registry_graph_id: graph.graph_id });
+          }}
         />
       )}
     </section>

@@ -13,6 +13,7 @@ import { Button } from "../parts/button";
 import { FactRow } from "../parts/fact";
 import { Field, Form } from "../parts/form";
 import { LongList } from "../parts/list";
+import { OriginNote } from "../parts/origin";
 import { Dialog } from "../parts/overlay";
 import { Failure, Skeleton } from "../parts/states";
 import { percent, t, tn } from "../words";
@@ -52,7 +53,7 @@ function Shown({ fact }: { fact: Fact }) {
           <FactMarks fact={fact} />
           <span>{tn(fact.source_count, "{n} source", "{n} sources")}</span>
           <span title={fact.promptset_hash ?? undefined}>
-            {t("worded by {model}", { model: fact.model })}
+            {fact.model.startsWith("builtin") ? t("in the words of the source") : t("worded by {model}", { model: fact.model })}
           </span>
           <When at={fact.created_at} />
           <span className="grow" />
@@ -91,14 +92,16 @@ function Shown({ fact }: { fact: Fact }) {
                 <Link to="/r/$slug/sources/$id" params={{ slug, id: source.source_id }} search={{ fact: fact.id, page: source.sentences[0]?.page ?? undefined }} className="grow break">
                   <strong>{source.title || source.url}</strong>
                 </Link>
-                {source.mark && <Badge tone="wrong" icon={<TriangleAlert size={14} aria-hidden />} title={source.mark.reason ?? undefined}>{source.mark.kind === "retracted" ? t("retracted") : t("superseded")}</Badge>}
+                {source.mark && <Badge tone="wrong" icon={<TriangleAlert size={14} aria-hidden />}>{source.mark.kind === "retracted" ? t("retracted") : t("superseded")}</Badge>}
               </div>
+              {source.mark?.reason && <p className="soft small break">{source.mark.reason}</p>}
               {source.sentences.map((quote) => (
                 <blockquote key={quote.sentence_index} className="quote serif">
                   {quote.text ?? t("The text of the source has changed.")}{" "}
                   {quote.page && <span className="soft small">{t("p. {n}", { n: quote.page })}</span>}
                 </blockquote>
               ))}
+              {source.origin && <OriginNote origin={source.origin} />}
               {source.sentences.length === 0 && source.image_id && <p className="soft">{t("It was read from a picture.")}</p>}
             </li>
           ))}

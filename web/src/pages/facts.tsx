@@ -3,10 +3,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Lightbulb } from "lucide-react";
-import { useDeferredValue, useEffect, useState } from "react";
 import { api, ok, R, type Schemas } from "../api/client";
 import { usePages, useRepo, useRepository } from "../app/queries";
 import { useTitle } from "../app/title";
+import { useTyped } from "../app/typed";
 import { Badge } from "../parts/badges";
 import { Button, LinkButton } from "../parts/button";
 import { FactRow } from "../parts/fact";
@@ -23,11 +23,8 @@ export default function Facts() {
   useTitle(t("Facts"), repository?.name);
   const search = useSearch({ from: "/r/$slug/facts" });
   const navigate = useNavigate({ from: "/r/$slug/facts" });
-  const [typed, setTyped] = useState(search.q ?? "");
-  const q = useDeferredValue(typed.trim());
-  useEffect(() => {
-    if ((search.q ?? "") !== q) void navigate({ search: (old) => ({ ...old, q: q || undefined }), replace: true });
-  }, [q, search.q, navigate]);
+  const q = search.q ?? "";
+  const [typed, setTyped] = useTyped(q, (words) => void navigate({ search: (old) => ({ ...old, q: words || undefined }), replace: true }));
   const status = STATUSES.find((one) => one === search.status);
   const sort = search.sort === "source_count" ? "source_count" : "newest";
   const grouped = search.grouped === "1";

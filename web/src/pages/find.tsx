@@ -67,7 +67,9 @@ export default function Find({ document: searched, asked, near, onAsk, onPlace, 
       gone = true;
     };
   }, [searched, words]);
-  useEffect(() => input.current?.focus(), []);
+  useEffect(() => {
+    input.current?.focus();
+  }, []);
 
   const pages = useMemo(() => [...found.keys()].sort((a, b) => a - b), [found]);
   const total = useMemo(() => [...found.values()].reduce((sum, n) => sum + n, 0), [found]);

@@ -6,7 +6,8 @@ import { Share2 } from "lucide-react";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { api, ok, R, type Schemas } from "../api/client";
 import { useKeys } from "../app/keys";
-import { useRepo, useRepository } from "../app/queries";
+import { reason, useRepo, useRepository } from "../app/queries";
+import { complain } from "../app/toasts";
 import { useTitle } from "../app/title";
 import { script } from "../app/scripts";
 import { Badge } from "../parts/badges";
@@ -65,11 +66,15 @@ export default function GraphPage() {
     return [[...nodes.values()], [...edges.values()].filter((edge) => nodes.has(edge.from) && nodes.has(edge.to))];
   }, [graph.data, more]);
   const expand = async (id: string) => {
-    const found = await client.fetchQuery({
-      queryKey: ["graph", repoID, id, MORE],
-      queryFn: ({ signal }) => ok(api.GET(`${R}/graph`, { params: { path: { repoID }, query: { center: id, depth: 1, limit: MORE } }, signal })),
-    });
-    setMore((old) => [...old, found]);
+    try {
+      const found = await client.fetchQuery({
+        queryKey: ["graph", repoID, id, MORE],
+        queryFn: ({ signal }) => ok(api.GET(`${R}/graph`, { params: { path: { repoID }, query: { center: id, depth: 1, limit: MORE } }, signal })),
+      });
+      setMore((old) => [...old, found]);
+    } catch (error) {
+      complain(reason(error));
+    }
   };
   const setView = (view: string) => void navigate({ search: (old) => ({ ...old, view }) });
   useKeys({ t: () => setView(asTable ? "drawing" : "table"), Escape: picked ? () => setPicked(null) : undefined });
@@ -174,7 +179,7 @@ function PathFrom({ node }: { node: Node }) {
       {to ? (
         <p className="row">
           <strong className="grow">{to.canonical_name}</strong>
-          <Button small quiet onPress={() => setTo(null)}>
+          <Button small quiet onPress={() => setTo(null)} aria-label={t("Another")}>
             ×
           </Button>
         </p>

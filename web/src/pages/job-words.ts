@@ -24,7 +24,11 @@ export function jobKind(kind: string): string {
     extract_concepts: t("Find concepts"),
     export_graph: t("Write a bundle"),
     import_graph: t("Take in a bundle"),
+    answer_question: t("Answer a question"),
     deliver_webhook: t("Tell a webhook"),
+    contribute_source: t("Give sources to the registry"),
+    pull_all_from_registry: t("Take sources from the registry"),
+    read_withdrawals: t("Look what registries have withdrawn"),
     migrate_context: t("Merge a context"),
     cleanup_repository: t("Delete the data of a repository"),
     cleanup_facts: t("Delete facts that nothing supports"),
@@ -32,7 +36,6 @@ export function jobKind(kind: string): string {
     cleanup_expired: t("Delete what has expired"),
     cleanup_audit: t("Delete old entries of the audit"),
     check_reports: t("Look for reports to check again"),
-    list_turns: t("List the turns of sentences"),
     refill_vectors: t("Make missing vectors"),
     settle_sources: t("Finish sources that were left"),
     sweep_concept_relations: t("Count relations anew"),
@@ -48,6 +51,32 @@ export function jobKind(kind: string): string {
     refresh_concept_relations: t("Count relations"),
   };
   return kinds[kind] ?? kind.replaceAll("_", " ");
+}
+
+/** What a job is about while it runs. */
+export function stageWord(stage: string): string {
+  const stages: Record<string, string> = {
+    fetch: t("fetching"),
+    parse: t("reading"),
+    reading: t("reading"),
+    verifying: t("checking"),
+    registry: t("asking the registry"),
+    pull: t("taking from the registry"),
+    push: t("giving to the registry"),
+    synthesis: t("writing"),
+    rows: t("rows"),
+    bytes: t("bytes"),
+    files: t("files"),
+    sources: t("sources"),
+    passages: t("passages"),
+    sentences: t("sentences"),
+    facts: t("facts"),
+    concepts: t("concepts"),
+    relations: t("relations"),
+    summaries: t("summaries"),
+    vectors: t("vectors"),
+  };
+  return stages[stage] ?? stage.replaceAll("_", " ");
 }
 
 /** What failures have in common: their message without ids, numbers and addresses. */

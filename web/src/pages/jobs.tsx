@@ -15,7 +15,7 @@ import { Button } from "../parts/button";
 import { LongList } from "../parts/list";
 import { Empty } from "../parts/states";
 import { count, dollars, t, tn } from "../words";
-import { JOB_STATES, jobKind, jobStates, likeness } from "./job-words";
+import { JOB_STATES, jobKind, jobStates, likeness, stageWord } from "./job-words";
 import "./sources.css";
 import "./jobs.css";
 
@@ -94,19 +94,26 @@ export default function Jobs() {
               {job.waiting_for && !isOver(job) && <Badge tone="warn">{waitingFor(job.waiting_for)}</Badge>}
               {job.progress && !isOver(job) && (
                 <span>
-                  {job.progress.stage.replaceAll("_", " ")} {job.progress.total ? `${count(job.progress.done)}/${count(job.progress.total)}` : ""} {job.progress.message}
+                  {stageWord(job.progress.stage)} {job.progress.total ? `${count(job.progress.done)}/${count(job.progress.total)}` : ""} {job.progress.message}
                 </span>
               )}
               {job.attempt > 1 && <span>{t("attempt {n} of {most}", { n: job.attempt, most: job.max_attempts })}</span>}
               {job.cost.usd > 0 && <span>{dollars(job.cost.usd)}</span>}
               <When at={job.finished_at ?? job.started_at ?? job.created_at} />
             </div>
+            {notGiven(job) && <p className="small soft break">{t("Not given: {why}", { why: notGiven(job) ?? "" })}</p>}
             {job.errors.length > 0 && job.state !== "completed" && <p className="small job-error break">{job.errors.at(-1)?.message}</p>}
           </article>
         )}
       />
     </div>
   );
+}
+
+/** Why the job of a contribution gave nothing, although nothing failed. */
+function notGiven(job: Job): string | undefined {
+  const output = job.output as { pushed?: boolean; reason?: string } | null | undefined;
+  return job.kind === "contribute_source" && output?.pushed === false ? output.reason : undefined;
 }
 
 /** Kinds of jobs that wait and that no process runs. */

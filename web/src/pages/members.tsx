@@ -14,19 +14,13 @@ import { Field, Form, Select } from "../parts/form";
 import { LongList } from "../parts/list";
 import { Confirm, Dialog } from "../parts/overlay";
 import { Secret } from "../parts/secret";
+import { roleNames } from "../parts/roles";
 import { Empty } from "../parts/states";
 import { day, t } from "../words";
 
 type Role = Schemas["RepositoryRole"];
 type Member = Schemas["Member"];
 const ROLES = ["viewer", "curator", "editor", "repoadmin"] as const;
-
-export const roleNames = (): Record<Role, string> => ({
-  viewer: t("Viewer"),
-  curator: t("Curator"),
-  editor: t("Editor"),
-  repoadmin: t("Administrator"),
-});
 
 const roleHints = (): Record<Role, string> => ({
   viewer: t("Reads everything in the repository."),

@@ -6,6 +6,7 @@ import { CircleAlert, CircleCheck, CircleDashed, Loader } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { api, ok, R, raw, type Schemas } from "../api/client";
 import { BASE } from "../api/session";
+import { sample as samplePaper } from "../app/download";
 import { useAct, useCan, useRepo, useRepository } from "../app/queries";
 import { useTitle } from "../app/title";
 import { Button, LinkButton } from "../parts/button";
@@ -45,9 +46,8 @@ function First({ slug }: { slug: string }) {
   const navigate = useNavigate();
   const [source, setSource] = useState<string | null>(null);
   const sample = useAct(async () => {
-    const response = await fetch(`${BASE}sample.pdf`);
     const form = new FormData();
-    form.set("file", new File([await response.blob()], "sample.pdf", { type: "application/pdf" }));
+    form.set("file", new File([await samplePaper("sample.pdf")], "sample.pdf", { type: "application/pdf" }));
     const answer = await raw(`api/v1/repositories/${slug}/sources/upload`, { method: "POST", body: form });
     const accepted = (await answer.json()) as Schemas["SourceAccepted"];
     setSource(accepted.source_id);

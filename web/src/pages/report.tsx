@@ -227,14 +227,16 @@ function ShownBlock({ block, filter, chosen, choose, annotations }: { block: Blo
   }
 }
 
+type Judged = Schemas["AnnotationJudgement"]["posture"];
+
 /** The facts for and against a sentence, and the words by which one can say otherwise. */
 function Evidence({ sentence, annotations, report, close, step }: { sentence: Sentence; annotations: Annotation[]; report: string; close: () => void; step: (by: number) => void }) {
   const repoID = useRepo();
   const can = useCan();
   const stale = [["report", repoID, report]];
   const judge = useAct(
-    ({ n, posture }: { n: number; posture: string | null; before: string | null }) =>
-      ok(api.PUT(`${R}/reports/{reportID}/annotations/{n}`, { params: { path: { repoID, reportID: report, n } }, body: { posture } as unknown as Schemas["AnnotationJudgement"] })),
+    ({ n, posture }: { n: number; posture: Judged; before: Judged }) =>
+      ok(api.PUT(`${R}/reports/{reportID}/annotations/{n}`, { params: { path: { repoID, reportID: report, n } }, body: { posture } })),
     { stale, done: (_, asked) => say(t("Recorded"), () => judge.mutateAsync({ n: asked.n, posture: asked.before, before: asked.posture })) },
   );
   const order = { contradicts: 0, supports: 1, related: 2, irrelevant: 3 };

@@ -12,6 +12,7 @@ import { Badge } from "../parts/badges";
 import { Button } from "../parts/button";
 import { Field, Form, Select } from "../parts/form";
 import { Dialog } from "../parts/overlay";
+import { roleNames } from "../parts/roles";
 import { Empty, Failure, Skeleton } from "../parts/states";
 import { t, tn } from "../words";
 import "../parts/list.css";
@@ -22,6 +23,7 @@ export default function Repositories() {
   const navigate = useNavigate();
   const [making, setMaking] = useState(false);
   const rights = useQuery({ queryKey: ["my-permissions"], staleTime: 60_000, queryFn: ({ signal }) => ok(api.GET("/api/v1/permissions", { signal })) });
+  const roles: Record<string, string> = roleNames();
   const mayMake = rights.data?.domains.some((one) => one.domain === "system" && one.permissions.some((right) => right.object === "repository" && right.action === "write"));
   const rows = all.data?.data ?? [];
   // After the first account there is one repository, and it is where one wants to be.
@@ -77,12 +79,13 @@ export default function Repositories() {
                       <Badge tone="warn">{t("its database does not answer")}</Badge>
                     )}
                     {one.roles.map((role) => (
-                      <Badge key={role}>{role}</Badge>
+                      <Badge key={role}>{roles[role] ?? role}</Badge>
                     ))}
                   </div>
                 </article>
               </li>
             ))}
+            {all.data.next_cursor && <li className="item soft small">{t("The first {n} are shown.", { n: rows.length })}</li>}
           </ul>
         )}
         {making && <NewRepository onClose={() => setMaking(false)} />}

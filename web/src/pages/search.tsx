@@ -3,10 +3,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { BookOpenText, Boxes, FileText, Lightbulb, Search as SearchIcon, TextQuote } from "lucide-react";
-import { type ReactNode, useDeferredValue, useEffect, useRef, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { api, ok, R, type Schemas } from "../api/client";
 import { useCan, usePages, useRepo, useRepository } from "../app/queries";
 import { useTitle } from "../app/title";
+import { useTyped } from "../app/typed";
 import { Badge } from "../parts/badges";
 import { Button, LinkButton } from "../parts/button";
 import { Checkbox, Select } from "../parts/form";
@@ -15,6 +16,7 @@ import { LongList } from "../parts/list";
 import { Dialog } from "../parts/overlay";
 import { Empty } from "../parts/states";
 import { count, t } from "../words";
+import { degradedWord } from "./degraded";
 import { NewReport } from "./reports";
 import "./search.css";
 
@@ -30,26 +32,9 @@ export default function Search() {
   const search = useSearch({ from: "/r/$slug/search" });
   const navigate = useNavigate({ from: "/r/$slug/search" });
   const can = useCan();
-  const [typed, setTyped] = useState(search.q ?? "");
-  const q = useDeferredValue(typed.trim());
-  useTitle(q || t("Search"), repository?.name);
-  // The address may change otherwise, by a link or by Back.
-  const written = useRef(search.q ?? "");
-  useEffect(() => {
-    if ((search.q ?? "") !== written.current) {
-      written.current = search.q ?? "";
-      setTyped(search.q ?? "");
-    }
-  }, [search.q]);
-  useEffect(() => {
-    if (q === written.current) return;
-    const timer = setTimeout(() => {
-      written.current = q;
-      void navigate({ search: (old) => ({ ...old, q: q || undefined }), replace: true });
-    }, 250);
-    return () => clearTimeout(timer);
-  }, [q, navigate]);
   const asked = search.q ?? "";
+  const [typed, setTyped] = useTyped(asked, (words) => void navigate({ search: (old) => ({ ...old, q: words || undefined }), replace: true }));
+  useTitle(asked || t("Search"), repository?.name);
   const type = TYPES.find((one) => one === search.types);
   const mode = MODES.find((one) => one === search.mode) ?? "auto";
   const explain = search.explain === "1";
@@ -162,19 +147,6 @@ export default function Search() {
 }
 
 const modeWord = (mode: Schemas["SearchMode"]) => ({ auto: "", lexical: t("Found by words"), vector: t("Found by meaning"), hybrid: t("Found by words and meaning"), deep: t("Found by words, meaning and shared names") })[mode];
-
-function degradedWord(reason: string): string {
-  const words: Record<string, string> = {
-    no_vectors: t("words only: there are no vectors yet"),
-    vectors_away: t("words only: the vectors do not answer now"),
-    hybrid_off: t("words only: so it is set"),
-    no_words: t("nothing in it has a meaning to compare"),
-    budget: t("words only: the budget is used up"),
-    rerank_unavailable: t("not ranked a second time: the model does not answer"),
-    rerank_budget: t("not ranked a second time: the budget is used up"),
-  };
-  return words[reason] ?? reason;
-}
 
 function highlighted(text: string, spans: readonly (readonly number[])[]): ReactNode[] {
   return highlightSpans(text, spans).map((part, n) => (part.marked ? <mark key={n}>{part.text}</mark> : part.text));

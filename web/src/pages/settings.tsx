@@ -3,10 +3,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { useEffect, useState } from "react";
 import { ApiError, api, ok, R, type Schemas } from "../api/client";
 import { EXACTLY } from "../app/links";
-import { reason, useAct, useCan, useRepo, useRepository } from "../app/queries";
+import { reason, useAct, useCan, useRepo, useRepository, useSettings } from "../app/queries";
 import { say } from "../app/toasts";
 import { useTitle } from "../app/title";
 import { Badge } from "../parts/badges";
@@ -15,12 +15,17 @@ import { Checkbox, Field, Form, Select } from "../parts/form";
 import { Confirm, Dialog, Menu, MenuItem } from "../parts/overlay";
 import { Failure, Skeleton } from "../parts/states";
 import { t, tn } from "../words";
+import { AskSettings } from "./settings-ask";
+import { Section } from "./settings-parts";
+import { RegistryPanel } from "./settings-registry";
+import { Webhooks } from "./settings-webhooks";
+import "./report.css";
 import "./sources.css";
 import "../parts/list.css";
 
-type Settings = Schemas["RepositorySettings"];
 type Context = Schemas["Context"];
-const TABS = ["general", "reading", "contexts"] as const;
+type Settings = Schemas["RepositorySettings"];
+const TABS = ["general", "reading", "contexts", "ask", "registry", "webhooks"] as const;
 
 export default function SettingsPage() {
   const repoID = useRepo();
@@ -29,8 +34,12 @@ export default function SettingsPage() {
   const can = useCan();
   const search = useSearch({ from: "/r/$slug/settings" });
   const tab = TABS.find((one) => one === search.tab) ?? "general";
-  const settings = useQuery({ queryKey: ["settings", repoID], queryFn: ({ signal }) => ok(api.GET(`${R}/settings`, { params: { path: { repoID } }, signal })) });
-  const names = { general: t("General"), reading: t("Reading"), contexts: t("Contexts") };
+  const settings = useSettings();
+  // On a phone not all of them are in view.
+  useEffect(() => {
+    document.querySelector(".tablist [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
+  }, [tab]);
+  const names = { general: t("General"), reading: t("Reading"), contexts: t("Contexts"), ask: t("Ask"), registry: t("Registry"), webhooks: t("Webhooks") };
   return (
     <div className="page reading">
       <header>
@@ -48,12 +57,18 @@ export default function SettingsPage() {
           {repository ? <General repository={repository} mayChange={can("repository:update")} /> : <Skeleton rows={3} />}
           {repository && can("repository:delete") && <Delete repository={repository} />}
         </div>
+      ) : tab === "webhooks" ? (
+        <Webhooks />
       ) : settings.isPending ? (
         <Skeleton rows={6} />
       ) : settings.error ? (
         <Failure error={settings.error} retry={() => void settings.refetch()} />
       ) : tab === "reading" ? (
         <Reading settings={settings.data} />
+      ) : tab === "ask" ? (
+        <AskSettings settings={settings.data} />
+      ) : tab === "registry" ? (
+        <RegistryPanel settings={settings.data} />
       ) : (
         <Contexts settings={settings.data} />
       )}
@@ -130,16 +145,6 @@ function Delete({ repository }: { repository: Schemas["Repository"] }) {
           <p className="soft small">{t("This can't be undone.")}</p>
         </Confirm>
       )}
-    </section>
-  );
-}
-
-function Section({ title, hint, children }: { title: string; hint?: ReactNode; children: ReactNode }) {
-  return (
-    <section className="card stack tight" aria-label={title}>
-      <h2>{title}</h2>
-      {hint && <p className="soft">{hint}</p>}
-      {children}
     </section>
   );
 }

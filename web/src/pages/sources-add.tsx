@@ -6,12 +6,13 @@ import { CircleCheck, CircleX, FileUp, Loader } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { DropZone, type FileDropItem, FileTrigger, Tab, TabList, TabPanel, Tabs } from "react-aria-components";
 import { ApiError, api, ok, R, raw, type Schemas } from "../api/client";
+import { sample } from "../app/download";
 import { reason, useRepo } from "../app/queries";
+import { complain } from "../app/toasts";
 import { Button } from "../parts/button";
 import { Field } from "../parts/form";
 import { Dialog } from "../parts/overlay";
 import { bytes, t, tn } from "../words";
-import { BASE } from "../api/session";
 import { addressesOf } from "./addresses";
 import "./sources.css";
 
@@ -82,6 +83,11 @@ export function AddSources({ files, onClose, investigation }: { files?: File[]; 
   const [text, setText] = useState("");
   const [cap, setCap] = useState("");
   const [began, setBegan] = useState(false);
+  const stopped = useRef(false);
+  const leave = () => {
+    stopped.current = true;
+    onClose();
+  };
   const reader = useReader();
   const model = reader.data?.fact_extraction.find((one) => one.configured) ?? reader.data?.fact_extraction[0];
   const free = model === undefined || model.model.startsWith("builtin-") || model.id.startsWith("builtin");
@@ -128,7 +134,7 @@ export function AddSources({ files, onClose, investigation }: { files?: File[]; 
         const seconds = Math.min(error.retryAfter, 60);
         change(thing.key, { state: "sending", message: t("waits {n} s for a rate limit", { n: seconds }) });
         await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-        await send(thing);
+        if (!stopped.current) await send(thing);
         return;
       }
       change(thing.key, { state: "failed", message: reason(error) });
@@ -144,7 +150,7 @@ export function AddSources({ files, onClose, investigation }: { files?: File[]; 
     setText("");
     const queue = all.filter((one) => one.state === "waiting" || one.state === "failed");
     const work = async () => {
-      for (let next = queue.shift(); next; next = queue.shift()) await send(next);
+      for (let next = queue.shift(); next && !stopped.current; next = queue.shift()) await send(next);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
     void client.invalidateQueries({ queryKey: ["sources", repoID] });
@@ -152,15 +158,18 @@ export function AddSources({ files, onClose, investigation }: { files?: File[]; 
     if (investigation) void client.invalidateQueries({ queryKey: ["investigation", repoID, investigation] });
   };
   const trySample = async () => {
-    const response = await fetch(`${BASE}sample.pdf`);
-    takeFiles([new File([await response.blob()], "sample.pdf", { type: "application/pdf", lastModified: 0 })]);
+    try {
+      takeFiles([new File([await sample("sample.pdf")], "sample.pdf", { type: "application/pdf", lastModified: 0 })]);
+    } catch (error) {
+      complain(reason(error));
+    }
   };
   const sending = things.some((one) => one.state === "sending");
   const done = began && !sending && waiting.length === 0;
   const badCap = cap.trim() !== "" && !(Number(cap.replace(",", ".")) >= 0);
 
   return (
-    <Dialog title={t("Add sources")} open onClose={onClose} wide>
+    <Dialog title={t("Add sources")} open onClose={leave} wide>
       <div className="stack">
         <Tabs selectedKey={tab} onSelectionChange={(key) => setTab(String(key))} className="tabs">
           <TabList aria-label={t("Where the sources come from")} className="tablist">
@@ -230,7 +239,7 @@ export function AddSources({ files, onClose, investigation }: { files?: File[]; 
             </div>
           ))}
         <div className="row dialog-buttons">
-          <Button onPress={onClose}>{done ? t("Close") : t("Cancel")}</Button>
+          <Button onPress={leave}>{done ? t("Close") : sending ? t("Stop") : t("Cancel")}</Button>
           {!done && (
             <Button primary isDisabled={waiting.length === 0 || badCap} busy={sending} onPress={() => void start()}>
               {waiting.length === 0 ? t("Add") : tn(waiting.length, "Add {n} source", "Add {n} sources")}

@@ -2,12 +2,13 @@
 
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { FileText, Globe, Plus } from "lucide-react";
-import { useDeferredValue, useEffect, useState } from "react";
+import { useState } from "react";
 import { api, ok, R, type Schemas } from "../api/client";
 import { useJobs } from "../app/events";
 import { useAct, useCan, usePages, useRepo, useRepository } from "../app/queries";
 import { say } from "../app/toasts";
 import { useTitle } from "../app/title";
+import { useTyped } from "../app/typed";
 import { useKeys } from "../app/keys";
 import { Badge, SourceStatus, waitingFor, When } from "../parts/badges";
 import { Button } from "../parts/button";
@@ -31,8 +32,8 @@ export default function Sources() {
   const search = useSearch({ from: "/r/$slug/sources" });
   const navigate = useNavigate({ from: "/r/$slug/sources" });
   const can = useCan();
-  const [typed, setTyped] = useState(search.q ?? "");
-  const q = useDeferredValue(typed.trim());
+  const q = search.q ?? "";
+  const [typed, setTyped] = useTyped(q, (words) => void navigate({ search: (old) => ({ ...old, q: words || undefined }), replace: true }));
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [deleting, setDeleting] = useState<Row[] | null>(null);
   const [marking, setMarking] = useState<Row | null>(null);
@@ -44,9 +45,6 @@ export default function Sources() {
 
   const status = STATUSES.find((one) => one === search.status);
   const sort = search.sort === "oldest" ? "oldest" : "newest";
-  useEffect(() => {
-    if ((search.q ?? "") !== q) void navigate({ search: (old) => ({ ...old, q: q || undefined }), replace: true });
-  }, [q, search.q, navigate]);
   const pages = usePages<Row>(
     ["sources", repoID, q, status ?? "", sort],
     (cursor, signal) => ok(api.GET(`${R}/sources`, { params: { path: { repoID }, query: { q: q || undefined, status, sort, cursor, limit: 100 } }, signal })),

@@ -10,7 +10,8 @@ import { sourceTitle } from "../parts/fact";
 import { Select } from "../parts/form";
 import { Empty, Failure, Skeleton } from "../parts/states";
 import { Table } from "../parts/table";
-import { count, day, dollars, t } from "../words";
+import { count, day, dollars, t, tn } from "../words";
+import "../parts/list.css";
 
 type Group = Schemas["UsageGroup"];
 type Row = Schemas["UsageRow"];
@@ -41,6 +42,9 @@ export function operationName(key: string): string {
     sentence_embedding: t("Vectors of reports"),
     question_embedding: t("Vectors of questions"),
     question_reranking: t("Ranking of hits"),
+    evidence_scoring: t("Choosing evidence"),
+    answer_writing: t("Writing answers"),
+    answer_repair: t("Mending answers"),
   };
   return names[key] ?? key.replaceAll("_", " ");
 }
@@ -85,6 +89,7 @@ export function Usage({ search, change, scope, read }: { search: UsageSearch; ch
     return row.key;
   };
   const rows = usage.data?.data ?? [];
+  const saved = usage.data?.saved;
   // What costs nothing is no bar.
   const paid = (usage.data?.total.usd ?? 0) > 0;
   const cells = (row: Row): ReactNode[] => [dollars(row.usd), count(row.calls), count(row.tokens_in), count(row.tokens_out), `${count(Math.round(row.latency_ms))} ms`, count(row.retries)];
@@ -99,10 +104,15 @@ export function Usage({ search, change, scope, read }: { search: UsageSearch; ch
         <Skeleton rows={4} height={40} />
       ) : usage.error && !usage.data ? (
         <Failure error={usage.error} retry={() => void usage.refetch()} />
-      ) : rows.length === 0 ? (
+      ) : rows.length === 0 && !saved?.sources ? (
         <Empty title={t("No model was asked in this time")}>{t("What models do, and what it costs, is summed up here.")}</Empty>
       ) : (
         <div className="card stack">
+          {saved && saved.sources > 0 && (
+            <p className="note good">
+              {tn(saved.sources, "{n} source was taken from a registry instead of read.", "{n} sources were taken from a registry instead of read.")} {t("That saved {calls} calls, {tokens} tokens and about {usd}.", { calls: saved.calls, tokens: saved.tokens_in + saved.tokens_out, usd: dollars(saved.usd) })}
+            </p>
+          )}
           {shownGroup === "day" && paid && <Bars data={everyDay(rows, usage.data.from, usage.data.to)} said={dollars} />}
           <Table
             label={t("Spent on models")}

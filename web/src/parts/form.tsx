@@ -1,5 +1,5 @@
 import { Check, ChevronDown } from "lucide-react";
-import { type FormEvent, type ReactNode, useId, useState } from "react";
+import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from "react";
 import {
   Button as AriaButton,
   Checkbox as AriaCheckbox,
@@ -91,12 +91,20 @@ export function Form({ onSubmit, error, children, label }: { onSubmit: () => voi
     event.preventDefault();
     onSubmit();
   };
+  const form = useRef<HTMLFormElement>(null);
   const inFields = error instanceof ApiError && error.fields.length > 0;
+  // What no field of the form says of itself would be said nowhere.
+  const [left, setLeft] = useState("");
+  useLayoutEffect(() => {
+    const said = [...(form.current?.querySelectorAll(".field-error") ?? [])].map((one) => one.textContent);
+    setLeft(inFields ? error.fields.filter((one) => !said.includes(one.message)).map((one) => `${one.field}: ${one.message}`).join("; ") : "");
+  }, [error, inFields]);
+  const wrong = inFields ? left : error ? reason(error) : "";
   return (
-    <form className="stack" onSubmit={submit} aria-label={label} aria-describedby={error ? id : undefined} noValidate>
-      {error !== undefined && error !== null && !inFields && (
-        <p id={id} className="note wrong" role="alert">
-          {reason(error)}
+    <form ref={form} className="stack" onSubmit={submit} aria-label={label} aria-describedby={wrong ? id : undefined} noValidate>
+      {wrong && (
+        <p id={id} className="note wrong break" role="alert">
+          {wrong}
           {error instanceof ApiError && error.retryAfter !== null && ` ${t("Try again in {n} seconds.", { n: error.retryAfter })}`}
         </p>
       )}

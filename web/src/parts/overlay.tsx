@@ -1,7 +1,7 @@
 //! What lies over the page: dialogs, menus, hints.
 
 import { Ellipsis, X } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import {
   Button as AriaButton,
   Dialog as AriaDialog,
@@ -19,8 +19,10 @@ import { Button } from "./button";
 import "./overlay.css";
 
 export function Dialog({ title, open, onClose, children, wide, side, fixed }: { title: string; open: boolean; onClose: () => void; children: ReactNode; wide?: boolean; side?: boolean; fixed?: boolean }) {
+  // What somebody has written is not lost by a click beside it.
+  const written = useRef(false);
   return (
-    <ModalOverlay className={side ? "veil side" : "veil"} isOpen={open} onOpenChange={(is) => !is && onClose()} isDismissable={!fixed} isKeyboardDismissDisabled={fixed}>
+    <ModalOverlay className={side ? "veil side" : "veil"} isOpen={open} onOpenChange={(is) => !is && onClose()} isDismissable={!fixed} shouldCloseOnInteractOutside={() => !written.current} isKeyboardDismissDisabled={fixed}>
       <Modal className={`modal${wide ? " wide" : ""}${side ? " side" : ""}`}>
         <AriaDialog className="dialog">
           <header className="dialog-head">
@@ -33,7 +35,9 @@ export function Dialog({ title, open, onClose, children, wide, side, fixed }: { 
               </Button>
             )}
           </header>
-          <div className="dialog-body">{children}</div>
+          <div className="dialog-body" onInput={(event) => { if ((event.target as HTMLInputElement).type !== "search") written.current = true; }}>
+            {children}
+          </div>
         </AriaDialog>
       </Modal>
     </ModalOverlay>

@@ -4,6 +4,7 @@
 //! same, types for its arguments and its result, and a line in [`TOOLS`], which is in the order of names. The test of who may call
 //! what (`http/mcp/rights.rs`) names the route.
 
+mod answers;
 mod concepts;
 mod facts;
 mod fetch;
@@ -52,9 +53,10 @@ struct Hints {
 const READ: Hints = Hints { read_only: true, idempotent: true, open_world: false };
 const CHANGE: Hints = Hints { read_only: false, idempotent: false, open_world: false };
 
-pub(super) static TOOLS: [Tool; 24] = [
+pub(super) static TOOLS: [Tool; 25] = [
     sources::ADD,
     investigations::ADD,
+    answers::ASK,
     reports::CHECK,
     investigations::CREATE,
     reports::CREATE,

@@ -119,7 +119,7 @@ async fn asked(
     promptset: &Promptset,
 ) -> anyhow::Result<Vec<Tally>> {
     let config = &loaded.config;
-    let client = GuardedClient::new(&config.providers.resolution.fetch.allow_private)?;
+    let client = GuardedClient::of(&config.providers)?;
     let model = Models::new(config, &client)
         .find(id)
         .with_context(|| format!("{id} is not in providers.ai.models"))?;

@@ -7,7 +7,7 @@
 //! supported or contradicted by some sentence is so by the text; where both are said, the more confident one holds.
 
 mod model;
-mod set;
+pub(super) mod set;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ pub struct PostureArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Part {
+pub enum Part {
     Train,
     Dev,
     Test,

@@ -5,10 +5,10 @@
 //! the source that it is from, once, in the order of the answer; so facts, passages and sources are measured alike. Questions
 //! are asked one after the other, the modes in turns, and the time of an answer is that of its first page.
 
-mod ask;
-mod load;
+pub(super) mod ask;
+pub(super) mod load;
 mod report;
-mod set;
+pub(super) mod set;
 
 use std::io::Write as _;
 use std::path::PathBuf;

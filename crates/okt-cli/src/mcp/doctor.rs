@@ -51,7 +51,11 @@ pub(crate) fn main(args: &DoctorMcpArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-async fn walk(service: &Url, tell: &mut impl FnMut(&str) -> std::io::Result<()>) -> anyhow::Result<()> {
+/// Goes the way, tells of each step, and ends at the one that fails.
+pub(crate) async fn walk(
+    service: &Url,
+    tell: &mut impl FnMut(&str) -> std::io::Result<()>,
+) -> anyhow::Result<()> {
     let base = service.as_str().trim_end_matches('/').to_owned();
     let mcp = format!("{base}/mcp");
     for why in hidden(service) {

@@ -24,6 +24,9 @@ pub use stores::{Embedding, Parsing, Pooling, S3, Storage, StorageBackend, Vecto
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Providers {
+    /// Ask nobody outside of this machine but the databases: no page is fetched, no model, search service or registry is
+    /// called, and no name is looked up. Services on this machine may be used. `okt up --offline` sets it.
+    pub offline: bool,
     /// Search for new sources.
     pub search: SearchProviders,
     /// Fetching of documents by URL or DOI.

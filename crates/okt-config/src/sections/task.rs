@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::period::Period;
 
 /// Every kind of job that has a queue.
-pub const JOB_KINDS: [&str; 30] = [
+pub const JOB_KINDS: [&str; 32] = [
     "retrieve_source",
     "source_decomposition",
     "embed_facts",
@@ -26,6 +26,7 @@ pub const JOB_KINDS: [&str; 30] = [
     "annotate_report",
     "check_reports",
     "check_contradictions",
+    "answer_question",
     "migrate_context",
     "contribute_source",
     "pull_all_from_registry",
@@ -40,10 +41,11 @@ pub const JOB_KINDS: [&str; 30] = [
     "settle_sources",
     "sweep_concept_relations",
     "sweep_search",
+    "read_withdrawals",
 ];
 
 /// The kinds that wait for a chat model, and so must outlive its retries.
-pub const LLM_JOB_KINDS: [&str; 7] = [
+pub const LLM_JOB_KINDS: [&str; 8] = [
     "source_decomposition",
     "extract_concepts",
     "refine_concepts",
@@ -51,6 +53,7 @@ pub const LLM_JOB_KINDS: [&str; 7] = [
     "synthesize_concept",
     "annotate_report",
     "check_contradictions",
+    "answer_question",
 ];
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

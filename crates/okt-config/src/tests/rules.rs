@@ -59,6 +59,10 @@ fn rules_between_settings_blame_the_one_that_was_set() {
             "repository_presets.scientific.contexts: no class of the ontology is named \"diseese\"; did you mean \
              `Disease`?; contexts of one's own belong into custom_contexts",
         ),
+        (
+            "telemetry.otlp_endpoint = \"https://traces.example\"\nproviders.offline = true",
+            "telemetry.otlp_endpoint: leads outside of this machine, which providers.offline forbids",
+        ),
         ("api_keys.default_ttl = 91", "api_keys.default_ttl: 91 days is more than api_keys.max_ttl, 2160h"),
     ] {
         refused(text, &format!("{expected} (in /here/okt.toml:1)"));
@@ -73,6 +77,7 @@ fn limits_that_just_fit_are_taken() {
         "task.timeouts.embed_facts = \"1s\"",
         "search.hybrid.min_score = 1",
         "server.port = 0",
+        "providers.offline = true\ntelemetry.otlp_endpoint = \"http://localhost:4318\"",
         "api_keys.default_ttl = 90",
         "api_keys = { default_ttl = 10000, max_ttl = \"0s\" }",
         "server = { max_in_flight = 1000000, max_connections = 1000000 }",

@@ -25,8 +25,12 @@ fn a_loaded_configuration_never_shows_a_secret() {
         let Some(name) = env::general_name(&path) else {
             continue;
         };
-        let value =
-            if path == "databases.tasks.url" { format!("postgres://u:{SECRET}@h/d") } else { SECRET.into() };
+        let value = match &*path {
+            "databases.tasks.url" => format!("postgres://u:{SECRET}@h/d"),
+            // As long as such keys are.
+            "providers.registry.signing_key" => format!("oks_{}", &SECRET[..43]),
+            _ => SECRET.into(),
+        };
         place = place.set(&name, &value);
         count += 1;
     }
@@ -35,7 +39,7 @@ fn a_loaded_configuration_never_shows_a_secret() {
     assert_eq!(loaded.config.auth.jwt_secret.expose(), SECRET);
     let json = serde_json::to_string(&loaded.config).unwrap();
     for text in [format!("{loaded:?}"), json, format!("{:?}", loaded.entries())] {
-        assert!(!text.contains(SECRET));
+        assert!(!text.contains(&SECRET[..43]));
         assert!(text.contains("***"));
     }
 }

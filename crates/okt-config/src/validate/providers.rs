@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use std::path::Path as FilePath;
 
 use okt_model::{CONCEPT_MODEL, EMBEDDING_DIMENSIONS, EMBEDDING_MODEL, EXTRACTIVE_MODEL, POSTURE_MODEL};
+use url::Url;
 
 use super::{Breaches, is_loopback, no_such};
 use crate::secret::Secret;
 use crate::sections::{
-    AiProvider, AuthMode, CONCEPT_EXTRACTION, Config, DedupPolicy, EMBEDDING, FACT_EXTRACTION, JUDGE,
-    POSTURE, RERANK, Retry, StorageBackend, WebSearchKind,
+    ASK_CHECK, AiProvider, AuthMode, CONCEPT_EXTRACTION, Config, DedupPolicy, EMBEDDING, FACT_EXTRACTION,
+    JUDGE, POSTURE, RERANK, Retry, StorageBackend, WebSearchKind,
 };
 
 pub(super) fn rules(config: &Config, is_file: &dyn Fn(&FilePath) -> bool, found: &mut Breaches) {
@@ -84,10 +85,34 @@ pub(super) fn rules(config: &Config, is_file: &dyn Fn(&FilePath) -> bool, found:
             found.between(key, &["providers.storage.backend"], "must be set for s3");
         }
     }
+    if providers.offline {
+        outside(config, found);
+    }
     retry("providers.resolution.fetch.retry", &providers.resolution.fetch.retry, found);
     retry("providers.resolution.challenge_solver.retry", &providers.resolution.challenge_solver.retry, found);
     registries(config, found);
     models(config, found);
+}
+
+/// Pages, models, search services and registries are refused when they are asked for. These would be asked without.
+fn outside(config: &Config, found: &mut Breaches) {
+    let (storage, store) = (&config.providers.storage, &config.providers.vector_store);
+    let is_outside = |url: &Url| url.host_str().is_none_or(|host| !is_loopback(host));
+    let bucket = storage.backend == StorageBackend::S3 && storage.s3.endpoint.as_ref().is_none_or(is_outside);
+    let vectors = !store.host.is_empty() && !is_loopback(&store.host);
+    let traces = config.telemetry.otlp_endpoint.as_ref().is_some_and(is_outside);
+    let outside = [
+        ("providers.storage.backend", bucket),
+        ("providers.vector_store.host", vectors),
+        ("telemetry.otlp_endpoint", traces),
+    ];
+    for (key, _) in outside.into_iter().filter(|(_, outside)| *outside) {
+        found.between(
+            key,
+            &["providers.offline"],
+            "leads outside of this machine, which providers.offline forbids",
+        );
+    }
 }
 
 fn retry(key: &str, retry: &Retry, found: &mut Breaches) {
@@ -109,6 +134,14 @@ fn registries(config: &Config, found: &mut Breaches) {
     let single = &config.providers.registry;
     if single.url.is_some() && keyless(single.auth_mode, &single.api_key, &single.read_api_key) {
         found.between("providers.registry.api_key", &["providers.registry.auth_mode"], NEEDS_KEY);
+    }
+
+    let key = single.signing_key.expose();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if !key.is_empty()
+        && !key.strip_prefix("oks_").is_some_and(|key| key.len() == 43 && key.bytes().all(plain))
+    {
+        found.at("providers.registry.signing_key", "is not a signing key; `okt admin signing-key` makes one");
     }
 
     let list = "providers.registries";
@@ -155,7 +188,7 @@ fn models(config: &Config, found: &mut Breaches) {
             (FACT_EXTRACTION, EXTRACTIVE_MODEL)
                 | (EMBEDDING, EMBEDDING_MODEL)
                 | (CONCEPT_EXTRACTION, CONCEPT_MODEL)
-                | (POSTURE, POSTURE_MODEL)
+                | (POSTURE | ASK_CHECK, POSTURE_MODEL)
         ) {
             continue;
         }

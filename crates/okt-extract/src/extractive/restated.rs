@@ -120,7 +120,9 @@ impl Persons {
                     named.push(token.core);
                     words.push(format!("{}{whole}{}", token.lead, token.tail));
                 }
-                _ if family && lists.has("given", &token.small()) => return Err(Reason::UnnamedSubject),
+                _ if family && lists.has("given", &token.small()) && !is_where(&tokens, at) => {
+                    return Err(Reason::UnnamedSubject);
+                }
                 _ if is_loose_also(&tokens, at, lists) => {}
                 _ => words.push(line[at].to_owned()),
             }
@@ -128,6 +130,11 @@ impl Persons {
         }
         Ok(words.join(" "))
     }
+}
+
+/// `in Brittany`, `near Florence`: places are called like persons.
+fn is_where(tokens: &[Token], at: usize) -> bool {
+    at > 0 && matches!(&*tokens[at - 1].small(), "in" | "near" | "outside" | "across" | "throughout")
 }
 
 impl<'a> Token<'a> {

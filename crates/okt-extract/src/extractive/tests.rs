@@ -116,6 +116,7 @@ fn english_sentences_that_stand_on_their_own_are_taken() {
         "WIRED is the only magazine of Halden.",
         "The lead-up to the Halden vote lasted three years.",
         "The first four ferries of Halden Lines were built in Ulm.",
+        "The Halden power station in Brittany has 24 turbines.",
     ]
     .into_iter()
     .filter_map(|sentence| Some((sentence, reason(sentence, "en-US")?)))
@@ -228,7 +229,7 @@ fn nothing_is_taken_from_below_the_references() {
 
 #[test]
 fn the_name_of_the_rules_is_pinned() {
-    assert_eq!(promptset_hash(), ContentHash(Sha256::digest("builtin-extractive-1, rules 4").into()));
+    assert_eq!(promptset_hash(), ContentHash(Sha256::digest("builtin-extractive-1, rules 5").into()));
 }
 
 #[test]

@@ -220,6 +220,16 @@ impl Statements {
         }
     }
 
+    /// Whether the sentence denies something.
+    pub(crate) fn sentence_denies(&self) -> bool {
+        self.marks.0 > 0 || Negations::of(&self.sentence, &self.fact, self.language).count > 0
+    }
+
+    /// Whether the fact denies something.
+    pub(crate) fn fact_denies(&self) -> bool {
+        self.marks.1 > 0 || Negations::of(&self.fact, &self.sentence, self.language).count > 0
+    }
+
     /// Who buys it is sold it; but what rises does not fall.
     fn turns_around(&self) -> bool {
         let found = conflicts(&self.sentence, &self.fact);

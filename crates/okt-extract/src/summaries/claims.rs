@@ -69,7 +69,7 @@ pub fn claims(markdown: &str) -> Vec<Claim> {
 }
 
 /// The claims of a text that is no Markdown.
-pub(super) fn sentences(text: &str) -> Vec<String> {
+pub(crate) fn sentences(text: &str) -> Vec<String> {
     let mut paragraph = Paragraph::default();
     paragraph.say(text, 0..text.len());
     paragraph.finish().into_iter().map(|claim| claim.text).collect()

@@ -148,3 +148,10 @@ fn any_text_is_read() {
         check(&report);
     }
 }
+
+#[test]
+fn what_cites_a_fact_is_a_claim() {
+    let report = "[The line has two ferries](<fact:0197a3c0-0000-7000-8000-00000000000a>)\
+        [²](<fact:0197a3c0-0000-7000-8000-00000000000b>). They are red.\n\n[All of the time table](https://example.org)";
+    assert_eq!(claims(report), ["The line has two ferries.", "They are red."]);
+}

@@ -10,7 +10,8 @@ use tokio::time::{Instant, sleep};
 use super::AiError;
 use super::endpoint::Endpoint;
 use super::remote::Remote;
-use crate::guarded::{FetchError, Timeouts};
+use super::wire::Pieces;
+use crate::guarded::{FetchError, Response, Rule, Timeouts};
 use crate::retry_after::retry_after;
 
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -30,11 +31,15 @@ struct Failure {
     retry_after: Option<Duration>,
 }
 
+/// Told what has come of an answer so far, each time that there is more, and an empty text when a request begins.
+pub(super) type Heard<'h> = Option<&'h (dyn Fn(&str) + Send + Sync)>;
+
 impl Remote {
     pub(super) async fn ask<V, T, F>(
         &self,
         path: &str,
         body: Bytes,
+        heard: Heard<'_>,
         turn: T,
         read: impl Fn(&[u8]) -> Result<V, AiError>,
     ) -> Result<Answer<V>, AiError>
@@ -45,7 +50,7 @@ impl Remote {
         let retry = &self.retry;
         let mut retries = 0;
         loop {
-            let failure = match self.ask_once(path, &body, &turn, &read).await {
+            let failure = match self.ask_once(path, &body, heard, &turn, &read).await {
                 Ok((value, latency)) => return Ok(Answer { value, latency, retries }),
                 Err(failure) => failure,
             };
@@ -74,7 +79,7 @@ impl Remote {
         T: Fn() -> F,
         F: Future<Output = okt_model::Result<()>>,
     {
-        match self.ask_once(path, &body, &turn, &read).await {
+        match self.ask_once(path, &body, None, &turn, &read).await {
             Ok((value, latency)) => Ok(Answer { value, latency, retries: 0 }),
             Err(failure) => Err(failure.error),
         }
@@ -85,6 +90,7 @@ impl Remote {
         &self,
         path: &str,
         body: &Bytes,
+        heard: Heard<'_>,
         turn: &T,
         read: impl Fn(&[u8]) -> Result<V, AiError>,
     ) -> Result<(V, Duration), Failure>
@@ -99,7 +105,7 @@ impl Remote {
         turn().await.map_err(|error| Failure::lasting(AiError::Turn(error)))?;
         let begun = Instant::now();
         let limit = self.retry.per_call_timeout.duration();
-        let answer = self.endpoint.post(path, body.clone(), limit).await?;
+        let answer = self.endpoint.post(path, body.clone(), heard, limit).await?;
         let value = read(&answer).map_err(|error| Failure {
             passes: error.is_retryable(),
             error,
@@ -110,14 +116,23 @@ impl Remote {
 }
 
 impl Endpoint {
-    async fn post(&self, path: &str, body: Bytes, limit: Duration) -> Result<Vec<u8>, Failure> {
+    async fn post(
+        &self,
+        path: &str,
+        body: Bytes,
+        heard: Heard<'_>,
+        limit: Duration,
+    ) -> Result<Vec<u8>, Failure> {
         let (service, request) = self.request(path, body).map_err(Failure::lasting)?;
         let timeouts = Timeouts { idle: limit, total: limit, ..Timeouts::default() };
         let failed = |error| self.failure(error);
         let answer = service.send(request.max_bytes(MAX_BYTES).timeouts(timeouts)).await.map_err(failed)?;
         let status = answer.status.as_u16();
         let retry_after = retry_after(&answer.headers).filter(|_| matches!(status, 429 | 503));
-        let body = answer.bytes().await;
+        let body = match heard.filter(|_| status == 200) {
+            Some(heard) => hear(answer, heard).await,
+            None => answer.bytes().await,
+        };
         match status {
             200 => body.map_err(failed),
             429 if body.as_ref().is_ok_and(|body| Self::is_out_of_money(body)) => {
@@ -158,6 +173,11 @@ impl Endpoint {
     fn failure(&self, error: FetchError) -> Failure {
         let service = self.name();
         Failure::passing(match error {
+            FetchError::Refused { rule: Rule::Offline, .. } => {
+                return Failure::lasting(AiError::NotConfigured(
+                    "this installation is offline (providers.offline), and the model is not on its machine",
+                ));
+            }
             // The base address is the only one that is asked, so that is what is wrong.
             FetchError::Refused { .. } => return Failure::lasting(self.wrong_address()),
             FetchError::TimedOut { limit, .. } => AiError::TimedOut { service, limit },
@@ -168,6 +188,19 @@ impl Endpoint {
             error => AiError::Unavailable { service, cause: error.into() },
         })
     }
+}
+
+/// The whole body, of which somebody is told while it comes.
+async fn hear(mut answer: Response, heard: &(dyn Fn(&str) + Send + Sync)) -> Result<Vec<u8>, FetchError> {
+    let (mut whole, mut pieces) = (Vec::new(), Pieces::default());
+    heard("");
+    while let Some(piece) = answer.chunk().await? {
+        whole.extend_from_slice(&piece);
+        if pieces.read(&piece) {
+            heard(pieces.text());
+        }
+    }
+    Ok(whole)
 }
 
 impl Failure {

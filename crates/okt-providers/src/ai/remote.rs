@@ -3,6 +3,7 @@
 use okt_config::{Config, LlmRetry};
 use tokio::sync::Semaphore;
 
+use super::attempts::Heard;
 use super::endpoint::Endpoint;
 use super::{AiError, Chat, Embedded, Reply, wire};
 use crate::guarded::GuardedClient;
@@ -37,15 +38,15 @@ impl Remote {
         }
     }
 
-    pub(super) async fn chat<T, F>(&self, chat: &Chat, turn: T) -> Result<Reply, AiError>
+    pub(super) async fn chat<T, F>(&self, chat: &Chat, heard: Heard<'_>, turn: T) -> Result<Reply, AiError>
     where
         T: Fn() -> F,
         F: Future<Output = okt_model::Result<()>>,
     {
-        let body = wire::chat(&self.settings.id, self.settings.thinks, chat);
+        let body = wire::chat(&self.settings.id, self.settings.thinks, chat, heard.is_some());
         let asked = wire::size(chat);
         let read = |answer: &[u8]| self.endpoint.read_chat(answer, asked);
-        let answer = self.ask("chat/completions", body, turn, read).await?;
+        let answer = self.ask("chat/completions", body, heard, turn, read).await?;
         let wire::Said { text, end, usage } = answer.value;
         Ok(Reply { text, end, usage, latency: answer.latency, retries: answer.retries })
     }
@@ -64,7 +65,7 @@ impl Remote {
                 self.endpoint.check_dimensions(&read.0, self.dimensions)?;
                 Ok(read)
             };
-            let answer = self.ask("embeddings", body, &turn, read).await?;
+            let answer = self.ask("embeddings", body, None, &turn, read).await?;
             let (vectors, usage) = answer.value;
             all.add(vectors, usage, answer.latency);
             all.retries += answer.retries;

@@ -23,8 +23,8 @@ pub(super) struct Said {
     pub usage: Usage,
 }
 
-/// With how long it may think, if it `thinks`.
-pub(super) fn chat(model: &str, thinks: bool, chat: &Chat) -> Bytes {
+/// With how long it may think, if it `thinks`; `streamed`, if the answer is to come piece by piece.
+pub(super) fn chat(model: &str, thinks: bool, chat: &Chat, streamed: bool) -> Bytes {
     let mut messages = Vec::with_capacity(4);
     if !chat.system.is_empty() {
         messages.push(Turn { role: "system", content: Content::Text(&chat.system) });
@@ -50,6 +50,8 @@ pub(super) fn chat(model: &str, thinks: bool, chat: &Chat) -> Bytes {
         max_tokens: chat.max_tokens,
         reasoning_effort,
         response_format,
+        stream: streamed.then_some(true),
+        stream_options: streamed.then_some(StreamOptions { include_usage: true }),
     };
     serde_json::to_vec(&body).expect("texts and numbers can be written").into()
 }
@@ -69,6 +71,15 @@ struct Request<'c> {
     reasoning_effort: Option<&'c str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'c>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
 }
 
 #[derive(Serialize)]
@@ -150,6 +161,81 @@ struct Message {
     refusal: Option<String>,
 }
 
+/// One event of an answer that comes piece by piece.
+#[derive(Deserialize)]
+struct Piece {
+    #[serde(default)]
+    choices: Vec<PieceChoice>,
+    #[serde(default)]
+    usage: Value,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct PieceChoice {
+    #[serde(default)]
+    delta: Delta,
+    finish_reason: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Delta {
+    content: Option<String>,
+    refusal: Option<String>,
+}
+
+/// What has come so far of an answer that comes piece by piece.
+#[derive(Default)]
+pub(super) struct Pieces {
+    /// The line that is not complete.
+    line: Vec<u8>,
+    text: String,
+    refusal: String,
+    finish: Option<String>,
+    usage: Value,
+    error: Option<Value>,
+    /// The server said that this was all.
+    done: bool,
+}
+
+impl Pieces {
+    /// Takes in what has arrived; whether there is more text now.
+    pub(super) fn read(&mut self, bytes: &[u8]) -> bool {
+        let before = self.text.len();
+        for byte in bytes {
+            if *byte != b'\n' {
+                self.line.push(*byte);
+                continue;
+            }
+            let line = std::mem::take(&mut self.line);
+            self.read_line(line.trim_ascii());
+        }
+        self.text.len() > before
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn read_line(&mut self, line: &[u8]) {
+        let Some(data) = line.strip_prefix(b"data:").map(<[u8]>::trim_ascii) else { return };
+        if data == b"[DONE]" {
+            self.done = true;
+            return;
+        }
+        // One that is no JSON is a comment of some gateway; what is missing then shows at the end.
+        let Ok(piece) = serde_json::from_slice::<Piece>(data) else { return };
+        if !piece.usage.is_null() {
+            self.usage = piece.usage;
+        }
+        self.error = self.error.take().or(piece.error);
+        let Some(choice) = piece.choices.into_iter().next() else { return };
+        self.text.push_str(&choice.delta.content.unwrap_or_default());
+        self.refusal.push_str(&choice.delta.refusal.unwrap_or_default());
+        self.finish = choice.finish_reason.or(self.finish.take());
+    }
+}
+
 #[derive(Deserialize)]
 struct EmbeddedAnswer {
     data: Vec<Vector>,
@@ -166,6 +252,10 @@ struct Vector {
 impl Endpoint {
     /// `asked`: what it counts to if the server does not say.
     pub(super) fn read_chat(&self, answer: &[u8], asked: u64) -> Result<Said, AiError> {
+        // Also who was asked to may answer at once.
+        if [&b"data:"[..], b"event:", b":"].iter().any(|start| answer.trim_ascii_start().starts_with(start)) {
+            return self.read_pieces(answer, asked);
+        }
         let answer: ChatAnswer = self.read(answer)?;
         let choice = answer.choices.into_iter().next();
         // Gateways tell of the trouble behind them in an answer that looks good from outside.
@@ -186,6 +276,28 @@ impl Endpoint {
         };
         let usage = usage(&answer.usage, asked, tokens(&text));
         Ok(Said { text, end, usage })
+    }
+
+    fn read_pieces(&self, answer: &[u8], asked: u64) -> Result<Said, AiError> {
+        let mut pieces = Pieces::default();
+        pieces.read(answer);
+        pieces.read(b"\n");
+        let unavailable = |cause: String| AiError::Unavailable { service: self.name(), cause: cause.into() };
+        if let Some(error) = &pieces.error {
+            return Err(unavailable(format!("it answered with an error: {}", self.words(error))));
+        }
+        if !pieces.done && pieces.finish.is_none() {
+            return Err(unavailable("its answer broke off".to_owned()));
+        }
+        let refused = pieces.text.is_empty() && !pieces.refusal.is_empty();
+        let end = match pieces.finish.as_deref() {
+            Some("length") => End::Length,
+            Some("content_filter") => End::Filtered,
+            _ if refused => End::Filtered,
+            _ => End::Stop,
+        };
+        let usage = usage(&pieces.usage, asked, tokens(&pieces.text));
+        Ok(Said { text: pieces.text, end, usage })
     }
 
     /// `dimensions`: those of the vectors that are there already.
@@ -309,10 +421,35 @@ mod tests {
             max_tokens: 1,
             thinking: Some("high"),
         };
-        let body = chat("small", false, &question);
+        let body = chat("small", false, &question, false);
         let body = str::from_utf8(&body).expect("JSON");
         assert!(body.contains(r#""schema":{"text":1,"sentences":2}"#) && !body.contains("reasoning_effort"));
-        let body = chat("large", true, &question);
-        assert!(str::from_utf8(&body).expect("JSON").contains(r#""reasoning_effort":"high""#));
+        assert!(!body.contains("stream"));
+        let body = chat("large", true, &question, true);
+        let body = str::from_utf8(&body).expect("JSON");
+        assert!(body.contains(r#""reasoning_effort":"high""#) && body.contains(r#""stream":true"#));
+    }
+
+    #[test]
+    fn an_answer_is_heard_piece_by_piece() {
+        let whole = concat!(
+            ": hello\n\n",
+            "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\r\n\r\n",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"Gulls \"}}]}\n\n",
+            "data:{\"choices\":[{\"delta\":{\"content\":\"nest.\"},\"finish_reason\":\"stop\"}]}\n\n",
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\n",
+            "data: [DONE]\n\n",
+        );
+        for step in [1, 5, 64, 10_000] {
+            let (mut pieces, mut heard) = (Pieces::default(), Vec::new());
+            for bytes in whole.as_bytes().chunks(step) {
+                if pieces.read(bytes) {
+                    heard.push(pieces.text().to_owned());
+                }
+            }
+            assert_eq!(heard.last().map(String::as_str), Some("Gulls nest."), "{step}");
+            assert!(pieces.done && pieces.finish.as_deref() == Some("stop"));
+            assert_eq!(pieces.usage["prompt_tokens"], 7);
+        }
     }
 }

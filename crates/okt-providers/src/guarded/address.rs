@@ -11,11 +11,13 @@ use super::error::Rule;
 #[derive(Clone)]
 pub(super) struct Guard {
     allowed: Arc<[SocketAddr]>,
+    /// Nothing leaves this machine, not even the question what a name means.
+    pub(super) offline: bool,
 }
 
 impl Guard {
     pub(super) fn new(allowed: &[SocketAddr]) -> Self {
-        Self { allowed: allowed.into() }
+        Self { allowed: allowed.into(), offline: false }
     }
 
     /// What can be told before a look-up. `url` has read the host by now: 0x7f.1 is 127.0.0.1 here.
@@ -29,6 +31,9 @@ impl Guard {
             return Err(Rule::Credentials);
         }
         let (host, port) = url.host().zip(url.port_or_known_default()).ok_or(Rule::Malformed)?;
+        if self.offline && !is_this_machine(&host) {
+            return Err(Rule::Offline);
+        }
         if !is_web(port) && !self.allowed.iter().any(|allowed| allowed.port() == port) {
             return Err(Rule::Port);
         }
@@ -55,6 +60,29 @@ pub(super) fn place(url: &Url) -> String {
         Some(_) if url.origin().is_tuple() => url.origin().ascii_serialization(),
         _ => format!("{}:", url.scheme()),
     }
+}
+
+/// Whether a host is this machine, as far as can be told without asking anybody.
+pub(super) fn is_this_machine(host: &Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => is_localhost(name),
+        Host::Ipv4(ip) => ip.is_loopback(),
+        Host::Ipv6(ip) => ip.to_canonical().is_loopback(),
+    }
+}
+
+/// RFC 6761: these names mean this machine, whatever a server of names says. `url` has made them small.
+pub(super) fn is_localhost(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// Whether a name is one of a private network, without asking anybody.
+pub(super) fn is_private_name(host: &Host<&str>) -> bool {
+    const PRIVATE: [&str; 6] = [".corp", ".home.arpa", ".internal", ".intranet", ".lan", ".local"];
+    let Host::Domain(name) = host else { return false };
+    let name = name.trim_end_matches('.');
+    is_localhost(name) || !name.contains('.') || PRIVATE.iter().any(|end| name.ends_with(end))
 }
 
 const fn is_web(port: u16) -> bool {
@@ -97,7 +125,7 @@ const PRIVATE_V6: [Ipv6Net; 3] = [
     v6(0x3fff, 0, 20),     // documentation
 ];
 
-fn is_public(ip: IpAddr) -> bool {
+pub(super) fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => !PRIVATE_V4.iter().any(|net| net.contains(&ip)),
         IpAddr::V6(ip) => match embedded_v4(ip) {
@@ -160,6 +188,25 @@ mod tests {
                 assert!(is_public(ip(outside)), "{outside}");
             }
         }
+    }
+
+    #[test]
+    fn offline_nothing_passes_but_what_is_allowed_on_this_machine() {
+        let mut guard =
+            Guard::new(&[SocketAddr::from(([127, 0, 0, 1], 8000)), "10.0.0.1:80".parse().unwrap()]);
+        guard.offline = true;
+        let check = |text: &str| guard.check_url(&Url::parse(text).unwrap(), false).map(|_| ());
+        for text in
+            ["http://example.org/", "https://1.1.1.1/", "http://10.0.0.1/", "http://localhost.example.org/"]
+        {
+            assert_eq!(check(text), Err(Rule::Offline), "{text}");
+        }
+        for text in ["http://127.0.0.1:8000/", "http://localhost:8000/", "http://[::ffff:127.0.0.1]:8000/"] {
+            assert_eq!(check(text), Ok(()), "{text}");
+        }
+        // This machine, but not what was allowed of it.
+        assert_eq!(check("http://127.0.0.1:8001/"), Err(Rule::Port));
+        assert_eq!(guard.check_address(SocketAddr::from(([127, 0, 0, 1], 80))), Err(Rule::Private));
     }
 
     #[test]

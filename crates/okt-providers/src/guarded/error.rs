@@ -91,6 +91,10 @@ pub enum Rule {
     Private,
     #[error("only the configured service may be called")]
     Elsewhere,
+    #[error(
+        "this installation is offline: it asks nobody outside of its machine (`okt up --offline`, providers.offline)"
+    )]
+    Offline,
 }
 
 /// What was waited for.

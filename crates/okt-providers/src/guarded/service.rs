@@ -26,12 +26,13 @@ const KEPT: Duration = Duration::from_mins(1);
 pub struct Service {
     kept: reqwest::Client,
     base: Url,
+    offline: bool,
 }
 
 impl GuardedClient {
     /// `base` comes from the configuration or the command line, and from nowhere else.
     pub fn service(&self, base: &Url) -> Service {
-        Service { kept: self.kept.clone(), base: base.clone() }
+        Service { kept: self.kept.clone(), base: base.clone(), offline: self.guard.offline }
     }
 }
 
@@ -73,9 +74,12 @@ impl Service {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(refused(Rule::Credentials));
         }
+        if self.offline && !url.host().is_some_and(|host| address::is_this_machine(&host)) {
+            return Err(refused(Rule::Offline));
+        }
         let mut headers = request.headers.clone();
         announce(&mut headers, &request);
-        let answer = ask(&self.kept, &url, headers, request.body.clone())
+        let answer = ask(&self.kept, &url, headers, &request)
             .await
             .map_err(|error| FetchError::of_sending(error, &url, CONNECT))?;
         Ok(Response::new(answer.into(), url, &request, deadline))

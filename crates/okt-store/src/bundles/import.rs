@@ -10,7 +10,7 @@ use okt_interchange::bundle::{
     ImageRow, InvestigationRow, InvestigationSourceRow, ReferenceRow, ReportRow, SourceRow, SummaryRow,
     SynthesisRow,
 };
-use okt_model::{Blob, ConceptId, Error, JobId, MOST_CONTEXTS, RepositoryId, SourceId};
+use okt_model::{Blob, ConceptId, ContentHash, Error, JobId, MOST_CONTEXTS, RepositoryId, SourceId};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -77,6 +77,19 @@ pub struct TakenIn {
     /// Sources that say other facts than before: their words are to be listed.
     #[serde(skip)]
     pub touched: Vec<SourceId>,
+}
+
+/// Where a bundle came from.
+#[derive(Clone, Debug)]
+pub struct BundleOrigin {
+    /// The registry, and what it calls the bundle; `None` for one that somebody uploaded.
+    pub registry: Option<(String, String)>,
+    /// The hash of the graph.
+    pub sha256: ContentHash,
+    /// Who signed it.
+    pub key_id: Option<String>,
+    /// Who gave it to the registry, as the registry says.
+    pub pushed_by: Option<String>,
 }
 
 /// A bundle on its way into a repository.
@@ -184,10 +197,17 @@ impl<'c> Intake<'c> {
     }
 
     /// Takes in all that was sent. `floor` is how many facts a concept has at least to be summed up; `most_sources` how many sources the
-    /// repository may have, 0 for any number; `space` whose vectors are searched here.
+    /// repository may have, 0 for any number; `space` whose vectors are searched here; `origin` where it came from.
     #[tracing::instrument(level = "debug", name = "db.bundles.take_in", skip_all, fields(repository.id = %self.repository))]
-    pub async fn take_in(mut self, floor: i64, most_sources: u64, space: Option<i16>) -> Result<TakenIn> {
+    pub async fn take_in(
+        mut self,
+        floor: i64,
+        most_sources: u64,
+        space: Option<i16>,
+        origin: &BundleOrigin,
+    ) -> Result<TakenIn> {
         self.staging.send(self.conn, true).await?;
+        self.note(origin).await?;
         for index in [
             "CREATE INDEX ON t_facts (idx)",
             "CREATE INDEX ON t_facts (uuid)",
@@ -218,7 +238,41 @@ impl<'c> Intake<'c> {
         counters::add(self.conn, self.repository, "concepts", taken.concepts.added).await?;
         counters::add(self.conn, self.repository, "investigations", taken.investigations.added).await?;
         counters::add(self.conn, self.repository, "reports", taken.reports.added).await?;
+        self.run(
+            "UPDATE okt_repository.imports i
+                SET facts = i.facts + (SELECT count(*) FROM m_facts WHERE is_new)
+              WHERE i.repository_id = $1 AND i.no = (SELECT no FROM n_import)",
+        )
+        .await?;
         Ok(taken)
+    }
+
+    /// Says where the bundle came from; once, however often the job runs.
+    async fn note(&mut self, origin: &BundleOrigin) -> Result<()> {
+        let note = sqlx::query(
+            "INSERT INTO okt_repository.imports
+                    (repository_id, kind, job_id, registry, registry_item, sha256, key_id, pushed_by, facts)
+             SELECT $1, 'bundle', $2, $3, $4, $5, $6, $7, 0
+              WHERE NOT EXISTS (SELECT FROM okt_repository.imports i
+                                 WHERE i.repository_id = $1 AND i.job_id = $2 AND i.kind = 'bundle')",
+        );
+        let (registry, item) = origin.registry.clone().unzip();
+        note.bind(self.repository.uuid())
+            .bind(self.job.uuid())
+            .bind(registry)
+            .bind(item)
+            .bind(origin.sha256.0.to_vec())
+            .bind(&origin.key_id)
+            .bind(&origin.pushed_by)
+            .execute(&mut *self.conn)
+            .await?;
+        self.run("CREATE TEMPORARY TABLE n_import (no bigint) ON COMMIT DROP").await?;
+        self.run(
+            "INSERT INTO n_import
+             SELECT no FROM okt_repository.imports WHERE repository_id = $1 AND job_id = $2 AND kind = 'bundle'",
+        )
+        .await?;
+        Ok(())
     }
 
     /// A statement that may name the repository as `$1`.
@@ -475,8 +529,8 @@ impl<'c> Intake<'c> {
 
     async fn investigations(&mut self, taken: &mut TakenIn) -> Result<()> {
         self.run(
-            "INSERT INTO okt_repository.investigations (repository_id, id, title, topic)
-             SELECT $1, t.id, t.title, t.topic FROM t_investigations t
+            "INSERT INTO okt_repository.investigations (repository_id, id, title, topic, import_no)
+             SELECT $1, t.id, t.title, t.topic, (SELECT no FROM n_import) FROM t_investigations t
               WHERE NOT EXISTS (SELECT FROM okt_repository.investigations i
                                  WHERE i.repository_id = $1 AND i.title = t.title AND i.topic IS NOT DISTINCT FROM t.topic)
               ORDER BY t.idx
@@ -686,7 +740,7 @@ const INSERT_SOURCES: &str = r#"
     INSERT INTO okt_repository.sources
            (repository_id, id, job_id, locator_hash, url, doi, doi_hash, status, failure, kind, content_type, title, author,
             site_name, published_at, language, license, body_sha256, body_size, file_name, stated_sha256, stated_body,
-            fetched_at, processed_at)
+            fetched_at, processed_at, import_no)
     SELECT $1, t.id, $2, t.locator_hash,
            CASE WHEN t.locator_hash IS NULL THEN 'upload://' || t.id WHEN t.url = '' THEN 'https://doi.org/' || t.doi ELSE t.url END,
            t.doi, t.doi_hash, t.status,
@@ -695,7 +749,7 @@ const INSERT_SOURCES: &str = r#"
            END,
            t.kind, coalesce(b.content_type, t.content_type), t.title, t.author, t.site_name, t.published_at, t.language, t.license,
            b.sha, b.size, b.file_name, t.sha, t.stated_body, clock_timestamp(),
-           CASE WHEN t.status = 'processed' THEN clock_timestamp() END
+           CASE WHEN t.status = 'processed' THEN clock_timestamp() END, (SELECT no FROM n_import)
       FROM t_sources t
       LEFT JOIN (SELECT DISTINCT ON (source_idx) * FROM t_bodies ORDER BY source_idx) AS b ON b.source_idx = t.idx
      WHERE NOT EXISTS (SELECT FROM okt_repository.sources s WHERE s.repository_id = $1 AND s.locator_hash = t.locator_hash)
@@ -775,8 +829,8 @@ const LINKS: &str = "
      ORDER BY s.no, f.no, l.fact_idx, l.source_idx";
 
 const INSERT_LINKS: &str = "
-    INSERT INTO okt_repository.fact_sources (repository_id, source_no, fact_no, chunk_no, sentences, image_id)
-    SELECT $1, source_no, fact_no, chunk, sentences, image_id FROM n_links
+    INSERT INTO okt_repository.fact_sources (repository_id, source_no, fact_no, chunk_no, sentences, image_id, import_no)
+    SELECT $1, source_no, fact_no, chunk, sentences, image_id, (SELECT no FROM n_import) FROM n_links
     ON CONFLICT DO NOTHING";
 
 /// New facts that are duplicates of a fact which is not one itself.
@@ -810,8 +864,8 @@ const FIND_CONCEPTS: &str = "
 /// They are described by what came with them: nobody compares them with others, or names them, anew.
 const INSERT_CONCEPTS: &str = "
     INSERT INTO okt_repository.concepts
-           (repository_id, id, canonical_name, context_no, name_key, description, refined)
-    SELECT $1, n.id, n.name, n.context_no, n.name_key, n.description, true
+           (repository_id, id, canonical_name, context_no, name_key, description, refined, import_no)
+    SELECT $1, n.id, n.name, n.context_no, n.name_key, n.description, true, (SELECT no FROM n_import)
       FROM (SELECT DISTINCT ON (t.name_key, coalesce(x.merging_into, x.no)) t.*, coalesce(x.merging_into, x.no) AS context_no
               FROM t_concepts t
               JOIN okt_repository.contexts x ON x.repository_id = $1 AND lower(x.label) = lower(t.context)
@@ -849,8 +903,8 @@ const INSERT_ALIASES: &str = "
 
 const INSERT_FACT_CONCEPTS: &str = "
     WITH linked AS (
-        INSERT INTO okt_repository.fact_concepts (repository_id, concept_no, fact_no, found_by)
-        SELECT $1, m.no, f.no, max(t.found_by)
+        INSERT INTO okt_repository.fact_concepts (repository_id, concept_no, fact_no, found_by, import_no)
+        SELECT $1, m.no, f.no, max(t.found_by), (SELECT no FROM n_import)
           FROM t_fact_concepts t
           JOIN m_concepts m ON m.idx = t.concept_idx
           JOIN m_facts f ON f.idx = t.fact_idx
@@ -877,8 +931,9 @@ const SELECT_SUMMARIES: &str = "
 const INSERT_SUMMARIES: &str = "
     INSERT INTO okt_repository.concept_summaries
            (repository_id, concept_no, slice_number, id, is_open, fact_count, revision, written, content, model,
-            promptset_hash, written_at)
-    SELECT $1, n.concept_no, n.number, n.id, n.open, n.fact_count, 1, 1, n.content, n.model, n.promptset, clock_timestamp()
+            promptset_hash, written_at, import_no)
+    SELECT $1, n.concept_no, n.number, n.id, n.open, n.fact_count, 1, 1, n.content, n.model, n.promptset, clock_timestamp(),
+           (SELECT no FROM n_import)
       FROM n_summaries n
     ON CONFLICT DO NOTHING";
 
@@ -903,7 +958,7 @@ const INSERT_SUMMARY_FACTS: &str = "
 const INSERT_SYNTHESES: &str = r"
     INSERT INTO okt_repository.concept_syntheses
            (repository_id, name_key, version, canonical_name, content, model, promptset_hash, question, inputs, dropped,
-            summaries, concepts, facts, images, image_sources)
+            summaries, concepts, facts, images, image_sources, import_no)
     SELECT DISTINCT ON (t.key) $1::uuid, t.key, 1, t.name, t.content, t.model,
            coalesce(t.promptset, decode(repeat('00', 32), 'hex')), decode(repeat('00', 32), 'hex'),
            decode(repeat('00', 32), 'hex'), 0,
@@ -912,7 +967,8 @@ const INSERT_SYNTHESES: &str = r"
            ARRAY(SELECT f.id FROM unnest(t.facts) WITH ORDINALITY AS n (uuid, at)
                    JOIN t_facts x ON x.uuid = n.uuid JOIN m_facts f ON f.idx = x.idx GROUP BY f.id ORDER BY min(n.at)),
            ARRAY(SELECT i.id FROM unnest(t.images) WITH ORDINALITY AS n (idx, at) JOIN m_images i ON i.idx = n.idx ORDER BY n.at),
-           ARRAY(SELECT i.source_id FROM unnest(t.images) WITH ORDINALITY AS n (idx, at) JOIN m_images i ON i.idx = n.idx ORDER BY n.at)
+           ARRAY(SELECT i.source_id FROM unnest(t.images) WITH ORDINALITY AS n (idx, at) JOIN m_images i ON i.idx = n.idx ORDER BY n.at),
+           (SELECT no FROM n_import)
       FROM t_syntheses t
      WHERE NOT EXISTS (SELECT FROM okt_repository.concept_syntheses s WHERE s.repository_id = $1 AND s.name_key = t.key)
      ORDER BY t.key, t.n
@@ -920,11 +976,11 @@ const INSERT_SYNTHESES: &str = r"
 
 const INSERT_REPORTS: &str = r#"
     INSERT INTO okt_repository.reports
-           (repository_id, id, title, topic, body, language, status, failure, sentence_count, claim_count, checked_at)
+           (repository_id, id, title, topic, body, language, status, failure, sentence_count, claim_count, checked_at, import_no)
     SELECT $1, t.id, t.title, t.topic, t.body, t.language, t.status,
            CASE WHEN t.status = 'failed'
                 THEN '{"code": "imported", "message": "it had not been checked where it was imported from"}'::jsonb END,
-           t.sentence_count, t.claim_count, CASE WHEN t.status = 'annotated' THEN clock_timestamp() END
+           t.sentence_count, t.claim_count, CASE WHEN t.status = 'annotated' THEN clock_timestamp() END, (SELECT no FROM n_import)
       FROM t_reports t
      WHERE NOT EXISTS (SELECT FROM okt_repository.reports r
                         WHERE r.repository_id = $1 AND r.title = t.title AND r.topic IS NOT DISTINCT FROM t.topic

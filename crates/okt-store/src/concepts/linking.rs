@@ -45,7 +45,14 @@ pub async fn link(conn: &mut PgConnection, repository: RepositoryId, links: &[Ne
     let concepts: Vec<Uuid> = links.iter().map(|link| link.concept.uuid()).collect();
     let facts: Vec<i64> = links.iter().map(|link| link.fact).collect();
     let found_by: Vec<i16> = links.iter().map(|link| link.found_by.number()).collect();
-    let row = sqlx::query_file!("src/sql/link_facts.sql", repository.uuid(), &concepts, &facts, &found_by);
+    let row = sqlx::query_file!(
+        "src/sql/link_facts.sql",
+        repository.uuid(),
+        &concepts,
+        &facts,
+        &found_by,
+        None::<i64>
+    );
     let row = row.fetch_one(&mut *conn).await?;
     if !row.all_there {
         return Err(Error::NotFound("concept").into());
@@ -56,6 +63,29 @@ pub async fn link(conn: &mut PgConnection, repository: RepositoryId, links: &[Ne
             .await?;
     }
     Ok(u64::try_from(row.inserted).map_err(Error::internal)?)
+}
+
+/// As [`link`], for facts that are held, and that an import brings. One that is linked already keeps the finding that it has.
+pub(crate) async fn link_held(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    links: Vec<NewLink>,
+    import: i64,
+) -> Result<i64> {
+    let links = as_decided(conn, repository, links).await?;
+    if links.is_empty() {
+        return Ok(0);
+    }
+    let concepts: Vec<Uuid> = links.iter().map(|link| link.concept.uuid()).collect();
+    let facts: Vec<i64> = links.iter().map(|link| link.fact).collect();
+    let found_by: Vec<i16> = links.iter().map(|link| link.found_by.number()).collect();
+    let row =
+        sqlx::query_file!("src/sql/link_facts.sql", repository.uuid(), &concepts, &facts, &found_by, import);
+    let row = row.fetch_one(conn).await?;
+    if !row.all_there {
+        return Err(Error::NotFound("concept").into());
+    }
+    Ok(row.inserted)
 }
 
 /// Without the links that a person rejected, of facts that are held: whoever rejects one holds its fact.

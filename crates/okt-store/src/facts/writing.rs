@@ -81,6 +81,30 @@ pub async fn forget_source(
     Ok(())
 }
 
+/// Takes away that a source says these facts. What no other source says is gone.
+#[tracing::instrument(level = "debug", name = "db.facts.forget_links", skip_all, fields(source.id = %source))]
+pub async fn forget_links(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    source: SourceId,
+    facts: &[i64],
+) -> Result<i64> {
+    let (no, so_far) = hold_source(conn, repository, source).await?;
+    let mut lost = linked(conn, repository, no, so_far).await?;
+    let wanted: BTreeSet<i64> = facts.iter().copied().collect();
+    lost.retain(|fact| wanted.contains(fact));
+    hold(conn, repository, &lost, &[]).await?;
+    let lost: Vec<i64> = lost.into_iter().collect();
+    let_go(conn, repository, no, &lost).await?;
+    let count = i64::try_from(lost.len()).map_err(Error::internal)?;
+    tell_source(conn, repository, source, so_far - count).await?;
+    let removed = settle(conn, repository, &[], &lost).await?;
+    if removed != 0 {
+        counters::add(conn, repository, COUNTER, -removed).await?;
+    }
+    Ok(count)
+}
+
 /// Adds those that nobody has made before, and holds the others with those that the source made: the numbers of those that
 /// were added, and of all that it makes now, by their hashes.
 async fn add(

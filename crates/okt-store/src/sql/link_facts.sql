@@ -13,8 +13,8 @@ wanted AS MATERIALIZED (
       JOIN led l ON l.id = n.concept AND l.merged_into IS NULL
      GROUP BY l.no, n.fact_no),
 inserted AS (
-    INSERT INTO okt_repository.fact_concepts (repository_id, concept_no, fact_no, found_by)
-    SELECT $1, w.concept_no, w.fact_no, w.found_by FROM wanted w
+    INSERT INTO okt_repository.fact_concepts (repository_id, concept_no, fact_no, found_by, import_no)
+    SELECT $1, w.concept_no, w.fact_no, w.found_by, $5::bigint FROM wanted w
      ORDER BY w.concept_no, w.fact_no
     ON CONFLICT (repository_id, concept_no, fact_no) DO NOTHING
     RETURNING fact_no),

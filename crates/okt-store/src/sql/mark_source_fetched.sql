@@ -7,5 +7,5 @@ UPDATE okt_repository.sources s
        doi = coalesce(doi, $12),
        body_sha256 = coalesce($13, body_sha256), body_size = coalesce($14, body_size),
        fetch_attempts = CASE WHEN $15 = '[]' THEN fetch_attempts ELSE $15::text::jsonb END,
-       fetched_at = clock_timestamp()
+       import_no = NULL, fetched_at = clock_timestamp()
  WHERE repository_id = $1 AND id = $2 AND job_id = $3 AND status = 'fetching'

@@ -89,6 +89,17 @@ impl Question {
                 said.map(|(number, verdict)| json!({ "pair": number, "verdict": verdict })).collect();
             return json!({ "pairs": said }).to_string();
         }
+        if self.user.starts_with("Sentence 1: ") {
+            return (behaviour.repairs)(&self.user);
+        }
+        if let Some((question, facts)) = self.asked() {
+            if self.user.contains("\nWrite at most ") {
+                return (behaviour.writes)(question, &facts);
+            }
+            let scores =
+                facts.iter().map(|(key, text)| json!({ "k": key, "n": (behaviour.helps)(question, text) }));
+            return json!({ "scores": scores.collect::<Vec<_>>() }).to_string();
+        }
         if self.user.starts_with("Concept: ") {
             return written(&self.user, behaviour.citing);
         }
@@ -115,6 +126,14 @@ impl Question {
 }
 
 impl Question {
+    /// What somebody asks, and the facts by their keys.
+    fn asked(&self) -> Option<(&str, Vec<(&str, &str)>)> {
+        let question = self.user.lines().find_map(|line| line.strip_prefix("Question: "))?;
+        let known = self.user.starts_with("Question: ") || self.user.starts_with("Asked before: ");
+        let facts = self.user.lines().filter_map(|line| line.strip_prefix('[')?.split_once("] "));
+        known.then(|| (question, facts.collect()))
+    }
+
     /// `[1]`, and two texts on lines after it that begin so.
     fn pairs(&self, first: &str, second: &str) -> Vec<(u64, &str, &str)> {
         let (mut pairs, mut number, mut one) = (Vec::new(), None, None);
@@ -129,6 +148,22 @@ impl Question {
         }
         pairs
     }
+}
+
+/// Sentences with the keys that they cite, as an answer.
+pub fn sentences(all: &[(&str, &[&str])], missing: &str) -> String {
+    let all: Vec<_> = all.iter().map(|(text, keys)| json!({ "s": text, "f": keys })).collect();
+    json!({ "sentences": all, "missing": missing }).to_string()
+}
+
+/// The first facts as they are, each with its own key.
+pub fn copied(_: &str, facts: &[(&str, &str)]) -> String {
+    let own = |text: &str| {
+        text.split(" — \"").next().unwrap_or_default().split(" (").next().unwrap_or_default().to_owned()
+    };
+    let texts: Vec<(String, &str)> = facts.iter().take(3).map(|(key, text)| (own(text), *key)).collect();
+    let all: Vec<_> = texts.iter().map(|(text, key)| json!({ "s": text, "f": [key] })).collect();
+    json!({ "sentences": all, "missing": "" }).to_string()
 }
 
 /// What numbered facts are about.

@@ -39,6 +39,8 @@ struct Answer {
     body: String,
     /// What it counts as when it is sent in full.
     good: Option<Good>,
+    /// Of an answer that comes piece by piece: the pieces in place of the body, and how long between two.
+    pieces: Option<(Vec<String>, std::time::Duration)>,
 }
 
 struct Good {
@@ -65,7 +67,8 @@ async fn converse(mut stream: TcpStream, shared: Arc<Shared>) {
             _ => Some(Answer::trouble(404, "there is nothing here")),
         };
         let Some(answer) = answer else { return };
-        if stream.write_all(&answer.bytes()).await.is_err() {
+        if answer.send(&mut stream).await.is_err() {
+            shared.with(|state| state.stats.left += u64::from(answer.pieces.is_some()));
             return;
         }
         if let Some(good) = answer.good {
@@ -155,7 +158,7 @@ async fn ask(stream: &TcpStream, shared: &Shared, request: &Request, say: Say) -
         Fate::Html => {
             let head = "content-type: text/html\r\n".to_owned();
             let body = "<!doctype html><html><body>Please sign in</body></html>".to_owned();
-            Some(Answer { status: 200, head, body, good: None })
+            Some(Answer { status: 200, head, body, good: None, pieces: None })
         }
         Fate::Good | Fate::Garbage | Fate::Truncated | Fate::Hang => Some(answer),
     }
@@ -192,7 +195,30 @@ fn chat(asked: &Value, behaviour: &Behaviour, fate: Fate, name: u64) -> (Answer,
     let first = messages.find(|message| message["role"] == "user").map(Value::to_string);
     let name = fate::name(first.unwrap_or_default().as_bytes());
     let good = (fate == Fate::Good).then_some(Good { name, tokens_in, tokens_out });
-    (Answer { good, ..Answer::json(200, &body) }, question.user)
+    let mut answer = Answer { good, ..Answer::json(200, &body) };
+    if asked["stream"] == true {
+        answer.pieces =
+            Some((pieces(text, finish, &body["usage"]), std::time::Duration::from_millis(behaviour.pace_ms)));
+        "content-type: text/event-stream\r\n".clone_into(&mut answer.head);
+    }
+    (answer, question.user)
+}
+
+/// An answer a few letters at a time.
+fn pieces(text: &str, finish: &str, usage: &Value) -> Vec<String> {
+    let event = |event: &Value| format!("data: {event}\n\n");
+    let letters: Vec<char> = text.chars().collect();
+    let mut pieces: Vec<String> = letters
+        .chunks(24)
+        .map(|some| {
+            let content: String = some.iter().collect();
+            event(&json!({ "choices": [{ "index": 0, "delta": { "content": content } }] }))
+        })
+        .collect();
+    pieces.push(event(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish }] })));
+    pieces.push(event(&json!({ "choices": [], "usage": usage })));
+    pieces.push("data: [DONE]\n\n".to_owned());
+    pieces
 }
 
 fn embed(body: &Value, behaviour: &Behaviour, fate: Fate, name: u64) -> (Answer, String) {
@@ -265,12 +291,23 @@ impl State {
 impl Answer {
     fn json(status: u16, body: &Value) -> Self {
         let head = "content-type: application/json\r\n".to_owned();
-        Self { status, head, body: body.to_string(), good: None }
+        Self { status, head, body: body.to_string(), good: None, pieces: None }
     }
 
     fn trouble(status: u16, message: &str) -> Self {
         let error = json!({ "message": message, "type": "test", "param": null, "code": null });
         Self::json(status, &json!({ "error": error }))
+    }
+
+    async fn send(&self, stream: &mut TcpStream) -> std::io::Result<()> {
+        let Some((pieces, pause)) = &self.pieces else { return stream.write_all(&self.bytes()).await };
+        let head = format!("HTTP/1.1 {} X\r\n{}transfer-encoding: chunked\r\n\r\n", self.status, self.head);
+        stream.write_all(head.as_bytes()).await?;
+        for piece in pieces {
+            stream.write_all(format!("{:x}\r\n{piece}\r\n", piece.len()).as_bytes()).await?;
+            sleep(*pause).await;
+        }
+        stream.write_all(b"0\r\n\r\n").await
     }
 
     fn bytes(&self) -> Vec<u8> {

@@ -19,13 +19,18 @@ const STATEMENTS: [(&str, &str); 7] = [
     ("sessions::find_live", "SELECT s.user_id AS \"user\", u.roles_version"),
 ];
 
-/// The plans for whatever the parameters may be, on a connection as the service has it.
 pub(super) async fn plans(conn: &mut PgConnection) -> String {
+    explained(conn, &STATEMENTS).await
+}
+
+/// The plans of statements, for whatever the parameters may be, on a connection as the service has it. Each is named, with words that
+/// stand in it and in no other.
+pub async fn explained(conn: &mut PgConnection, statements: &[(&str, &str)]) -> String {
     let records = records();
     let mut text = String::new();
     run(conn, "SET plan_cache_mode = force_generic_plan").await;
-    for (name, words) in STATEMENTS {
-        let found: Vec<_> = records.iter().filter(|record| query(record).contains(words)).collect();
+    for (name, words) in statements {
+        let found: Vec<_> = records.iter().filter(|record| query(record).contains(*words)).collect();
         assert_eq!(found.len(), 1, "{name} is told by other words than: {words}");
         let types: Vec<_> = parameters(found[0]).iter().map(|name| sql_type(name)).collect();
         let nothing = vec!["NULL"; types.len()];
@@ -69,7 +74,9 @@ fn sql_type(name: &str) -> &'static str {
         "Uuid" => "uuid",
         "UuidArray" => "uuid[]",
         "Text" => "text",
+        "Int4" => "integer",
         "Int8" => "bigint",
+        "Bytea" => "bytea",
         other => panic!("how is {other} called in SQL?"),
     }
 }

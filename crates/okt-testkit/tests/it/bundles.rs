@@ -1,5 +1,6 @@
 //! Graph Bundles: a repository as one file, and such a file as a part of a repository.
 
+mod backup;
 mod command;
 mod crashes;
 mod hostile;

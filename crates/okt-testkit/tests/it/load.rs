@@ -13,21 +13,21 @@ use okt_testkit::client::{Answer, client};
 const SERVER: &str = env!("CARGO_BIN_EXE_okt-test");
 
 /// One request of a load: when it was sent, counted from the start, how long it took and what came back.
-struct Shot {
+pub(crate) struct Shot {
     at: Duration,
     took: Duration,
     /// `None` when the connection failed.
-    answer: Option<Answer>,
+    pub answer: Option<Answer>,
 }
 
 impl Shot {
-    fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         self.answer.as_ref().map_or(0, |answer| answer.status.as_u16())
     }
 }
 
 /// An open loop: `rate` requests a second for `time`, whether or not the ones before have been answered.
-async fn open_loop(url: String, rate: u32, time: Duration) -> Vec<Shot> {
+pub(crate) async fn open_loop(url: String, rate: u32, time: Duration) -> Vec<Shot> {
     let (client, started) = (client(), Instant::now());
     let mut tick = tokio::time::interval(Duration::from_secs(1) / rate);
     let mut shots = tokio::task::JoinSet::new();

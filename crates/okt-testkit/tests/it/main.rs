@@ -4,7 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 mod accounts;
+mod answers;
 mod bundles;
+mod client;
 mod concepts;
 mod contradictions;
 mod curation;
@@ -19,6 +21,7 @@ mod oauth;
 mod oauth_tokens;
 mod parse;
 mod process;
+mod registry;
 mod reports;
 mod repositories;
 mod scale;
@@ -27,6 +30,7 @@ mod soak;
 mod sources;
 mod storage;
 mod summaries;
+mod up;
 mod upgrade;
 mod vectors;
 mod webhooks;

@@ -5,6 +5,7 @@ mod away;
 mod boot;
 mod check;
 mod config;
+mod doctor;
 mod frames;
 mod health;
 mod issued;

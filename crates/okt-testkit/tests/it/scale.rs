@@ -1,5 +1,7 @@
-//! Many repositories cost nobody who looks at a few: the database runs the same plans. How long it takes is measured by
-//! `okt-test bench repositories` and `okt-test bench vectors`.
+//! Many repositories cost nobody who looks at a few, and many packages of a registry nobody who looks for one: the database runs the
+//! same plans. How long it takes is measured by `okt-test bench repositories` and `okt-test bench vectors`.
+
+mod registry;
 
 use okt_testkit::golden;
 use okt_testkit::tenants::Installation;

@@ -40,7 +40,7 @@ impl Asking {
         ai.local.base_url = Some(url.clone());
         let model = serde_json::json!({ "id": name, "provider": AiProvider::Local });
         ai.models = vec![serde_json::from_value(model).context("can't name the model")?];
-        let client = GuardedClient::new(&config.providers.resolution.fetch.allow_private)?;
+        let client = GuardedClient::of(&config.providers)?;
         let model = Models::new(&config, &client)
             .find(name)
             .with_context(|| format!("{name} is no name of a model"))?;

@@ -21,6 +21,8 @@ pub struct RegistryClient {
     pub api_key: Secret,
     /// Key for reading; empty for the one for writing.
     pub read_api_key: Secret,
+    /// With what contributions are signed (`okt admin signing-key` makes one); empty: not at all. For all registries.
+    pub signing_key: Secret,
     /// Models whose decompositions are accepted; `"*"` for all.
     pub allowed_models: Vec<String>,
     /// Results in one page of a search.

@@ -128,20 +128,19 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         ("PUT", "/api/v1/repositories/{repoID}") => json!({"name": "Renamed"}),
         ("PUT", "/api/v1/repositories/{repoID}/members") => json!({"user_id": about.user, "role": "editor"}),
         ("DELETE", "/api/v1/repositories/{repoID}/members") => json!({"user_id": about.user}),
-        ("PUT", path) if path.starts_with("/api/v1/repositories/{repoID}/settings/") => {
-            match path.rsplit('/').next().unwrap_or_default() {
-                "providers" => json!({"provider": "web", "enabled": true}),
-                "auto-contribute" => json!({"enabled": true}),
-                "registry" => json!({"push_level": "facts"}),
-                "promptsets" => json!({"accepted_promptset_hashes": []}),
-                "budget" => json!({"monthly_usd": 10}),
-                "stages" => json!({"synthesis": false}),
-                "contexts" => json!({"unmapped_contexts": "skip"}),
-                "{context}" => json!({"description": "More of it"}),
-                _ => panic!("PUT {path} is new: say in matrix.rs what to send there"),
-            }
-        }
+        ("PUT", path) if path.starts_with("/api/v1/repositories/{repoID}/settings/") => setting(path),
         (_, path) if path.contains("/webhooks") => json!({}),
+        ("POST", "/api/v1/repositories/{repoID}/ask") => {
+            json!({"question": format!("Do bees dance {} times?", about.number), "mode": "extractive"})
+        }
+        ("PUT", "/api/v1/repositories/{repoID}/answers/{answerID}") => json!({"shared": true}),
+        ("POST", "/api/v1/repositories/{repoID}/answers/{answerID}/feedback") => json!({"verdict": "right"}),
+        (
+            "POST",
+            "/api/v1/repositories/{repoID}/ask/estimate"
+            | "/api/v1/repositories/{repoID}/answers/{answerID}/report"
+            | "/api/v1/repositories/{repoID}/conversations",
+        ) => json!({}),
         ("POST", "/api/v1/repositories/{repoID}/settings/contexts") => json!({"label": "New"}),
         ("POST", "/api/v1/repositories/{repoID}/settings/contexts/{context}/migrate") => {
             json!({"target": "Other"})
@@ -150,6 +149,22 @@ fn body(line: &Line, about: &About) -> Option<Value> {
         ("POST", "/api/v1/repositories/{repoID}/import-graph") => json!({"upload_id": RepositoryId::mint()}),
         (method, path) => panic!("{method} {path} is new: say in matrix.rs what to send there"),
     })
+}
+
+/// What a setting of a repository becomes.
+fn setting(path: &str) -> Value {
+    match path.rsplit('/').next().unwrap_or_default() {
+        "providers" => json!({"provider": "web", "enabled": true}),
+        "auto-contribute" => json!({"enabled": true}),
+        "registry" => json!({"push_level": "facts"}),
+        "promptsets" => json!({"accepted_promptset_hashes": []}),
+        "budget" => json!({"monthly_usd": 10}),
+        "stages" => json!({"synthesis": false}),
+        "ask" => json!({"viewers": true}),
+        "contexts" => json!({"unmapped_contexts": "skip"}),
+        "{context}" => json!({"description": "More of it"}),
+        _ => panic!("PUT {path} is new: say in matrix.rs what to send there"),
+    }
 }
 
 /// Whether a request like this has no body.
@@ -175,7 +190,8 @@ fn takes_none(method: &str, path: &str) -> bool {
                     | "/api/v1/repositories/{repoID}/settings/pull-all"
                     | "/api/v1/repositories/{repoID}/curation/{curationID}/undo"
                     | "/api/v1/repositories/{repoID}/webhooks/{webhookID}/rotate"
-                    | "/api/v1/repositories/{repoID}/webhooks/{webhookID}/test",
+                    | "/api/v1/repositories/{repoID}/webhooks/{webhookID}/test"
+                    | "/api/v1/repositories/{repoID}/answers/{answerID}/cancel",
             )
             | (
                 "DELETE",
@@ -188,6 +204,8 @@ fn takes_none(method: &str, path: &str) -> bool {
                     | "/api/v1/repositories/{repoID}/investigations/{investigationID}"
                     | "/api/v1/repositories/{repoID}/investigations/{investigationID}/sources/{sourceID}"
                     | "/api/v1/repositories/{repoID}/reports/{reportID}"
+                    | "/api/v1/repositories/{repoID}/answers/{answerID}"
+                    | "/api/v1/repositories/{repoID}/conversations/{conversationID}"
                     | "/api/v1/repositories/{repoID}/sources/{sourceID}/mark"
                     | "/api/v1/repositories/{repoID}/invitations/{invitationID}"
                     | "/api/v1/repositories/{repoID}/webhooks/{webhookID}"
@@ -246,6 +264,8 @@ fn path(line: &Line, about: &About) -> String {
         "{hash}",
         "{invitationID}",
         "{webhookID}",
+        "{answerID}",
+        "{conversationID}",
     ]
     .iter()
     .fold(path, |path, name| path.replace(name, &nothing));
@@ -346,8 +366,13 @@ async fn put_back(service: &TestService, repository: &str, people: &[(&str, Uuid
 /// What a line asks for; `source:read` where it asks for nothing. Adding a source by another route asks for that as well.
 fn permissions(line: &Line) -> Vec<String> {
     let Guard::Needs(permission) = line.guard else { return vec!["source:read".to_owned()] };
-    let also = line.path.ends_with("/sources/retrieve").then(|| "source:write".to_owned());
-    [permission.to_string()].into_iter().chain(also).collect()
+    let also = match line.path.as_str() {
+        "/api/v1/sources/retrieve" => Some("source:write"),
+        // Who may not see an answer can't write it down.
+        "/api/v1/repositories/{repoID}/answers/{answerID}/report" => Some("fact:read"),
+        _ => None,
+    };
+    [permission.to_string()].into_iter().chain(also.map(str::to_owned)).collect()
 }
 
 /// A key that may do what the line asks for. Those before go but one, because nobody may have so many.
@@ -397,8 +422,9 @@ async fn ask(service: &TestService, line: &Line, about: &About, token: Option<St
         Some(body) => request.json(&body),
         None => request,
     };
-    if line.path.ends_with("/events") {
-        // A stream that is let through has no end.
+    if line.path.ends_with("/events") || line.path.ends_with("/ask") {
+        // A stream that is let through has no end, and who asks for an answer waits for it.
+        let request = request.header("accept", "text/event-stream");
         return request.send().await.unwrap().status().as_u16();
     }
     let answer = Answer::of(request).await;

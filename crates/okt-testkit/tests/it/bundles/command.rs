@@ -33,10 +33,12 @@ async fn a_bundle_is_exported_checked_compared_and_imported() {
     assert_eq!(code, Some(0), "{said}");
     let (code, said) = run(&one, &["show", &file]).await;
     assert!(code == Some(0) && said.contains("\"name\": \"Bees\""), "{said}");
-    let (code, said) = run(&other, &["import", &file, "--repository", &theirs, "--dry-run"]).await;
+    let (code, said) = run(&other, &["import", &file, "--repository", &theirs, "--dry-run", "--json"]).await;
     assert!(code == Some(0) && said.contains("\"dry_run\": true"), "{said}");
     let (code, said) = run(&other, &["import", &file, "--repository", &theirs]).await;
-    assert_eq!(code, Some(0), "{said}");
+    assert!(code == Some(0) && said.contains("added: 1 source, "), "{said}");
+    let (code, said) = run(&other, &["import", &file, "--repository", &theirs]).await;
+    assert!(code == Some(0) && said.contains("nothing, all of it is here"), "{said}");
     other.quiet().await;
     let (code, said) = run(&other, &["export", &copy, "--repository", &theirs, "--name", "Bees"]).await;
     assert_eq!(code, Some(0), "{said}");

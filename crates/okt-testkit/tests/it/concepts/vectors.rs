@@ -19,8 +19,8 @@ async fn counted(app: &TestApp) -> (i64, i64, i64) {
     let concepts = "SELECT count(*) FROM okt_repository.concepts WHERE merged_into IS NULL";
     let with = "SELECT count(*) FROM okt_repository.concepts c
                   JOIN okt_vectors.points p ON p.id = c.vector_id AND p.repository_id = c.repository_id
-                 WHERE c.merged_into IS NULL AND p.space LIKE '%\\_concepts/%'";
-    let vectors = "SELECT count(*) FROM okt_vectors.points WHERE space LIKE '%\\_concepts/%'";
+                 WHERE c.merged_into IS NULL AND p.space LIKE 'okt\\_concepts\\_%'";
+    let vectors = "SELECT count(*) FROM okt_vectors.points WHERE space LIKE 'okt\\_concepts\\_%'";
     (app.count(concepts).await, app.count(with).await, app.count(vectors).await)
 }
 
@@ -95,7 +95,7 @@ async fn vectors_of_nobody_go_and_those_that_are_lost_come_back() {
     let concepts = until_all_have_one(&app).await;
     app.sql(
         "UPDATE okt_vectors.points SET id = gen_random_uuid()
-          WHERE id = (SELECT min(id::text)::uuid FROM okt_vectors.points WHERE space LIKE '%\\_concepts/%')",
+          WHERE id = (SELECT min(id::text)::uuid FROM okt_vectors.points WHERE space LIKE 'okt\\_concepts\\_%')",
     )
     .await;
     let (_, with, vectors) = counted(&app).await;

@@ -36,7 +36,7 @@ async fn step(fixture: &StoredFacts, method: Method, path: &str, body: Value) ->
 
 #[tokio::test]
 async fn every_step_is_listed_with_who_and_why_and_is_undone() {
-    let (fixture, [bee, wasp], [dance, sting, _]) = open().await;
+    let (fixture, [bee, wasp], [dance, sting, _]) = Box::pin(open()).await;
     let concept = format!("/concepts/{bee}");
     let (put, post, delete) = (Method::PUT, Method::POST, Method::DELETE);
     let mut steps = Vec::new();
@@ -127,7 +127,7 @@ async fn every_step_is_listed_with_who_and_why_and_is_undone() {
 
 #[tokio::test]
 async fn what_is_not_possible_is_refused_in_words() {
-    let (fixture, [bee, wasp], [dance, _, wasps]) = open().await;
+    let (fixture, [bee, wasp], [dance, _, wasps]) = Box::pin(open()).await;
     let nobody = okt_model::ConceptId::mint();
     let long = "x".repeat(1_001);
     let (put, post, delete) = (Method::PUT, Method::POST, Method::DELETE);

@@ -99,6 +99,7 @@ impl Court {
             config: &self.config,
             billing: &billing,
             on_cost: &|_| {},
+            budget: None,
             deadline: None,
             turns: None,
         };

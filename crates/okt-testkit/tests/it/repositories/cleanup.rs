@@ -20,8 +20,8 @@ use uuid::Uuid;
 
 use crate::repositories::two_databases::{REPOSITORIES, TwoDatabases, id_of, path};
 use crate::repositories::{
-    isolation_facts, isolation_investigations, isolation_judgements, isolation_reports, isolation_search,
-    isolation_sources, isolation_summaries, isolation_webhooks,
+    isolation_answers, isolation_facts, isolation_investigations, isolation_judgements, isolation_packages,
+    isolation_reports, isolation_search, isolation_sources, isolation_summaries, isolation_webhooks,
 };
 
 /// Rows of a repository in every table of its home.
@@ -35,9 +35,11 @@ pub fn rows(id: Uuid) -> String {
 pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
     let mut tx = fixture.service.api.app.databases().begin(database, id.into()).await.unwrap();
     // Beside the three that are planted below.
-    counters::add(&mut tx, id.into(), "facts", 5_997).await.unwrap();
+    counters::add(&mut tx, id.into(), "facts", 5_996).await.unwrap();
     let job = JobId::mint();
     let (source, _) = isolation_sources::plant(&mut tx, id.into(), job, &job.to_string()).await;
+    let (other, _) = isolation_sources::plant(&mut tx, id.into(), job, &format!("{job} imported")).await;
+    isolation_packages::plant(&mut tx, id.into(), other, job).await;
     let (fact_id, fact, _) = isolation_facts::plant(&mut tx, id.into(), source).await;
     furnish_concepts(&mut tx, id, fact).await;
     isolation_search::plant(&mut tx, id.into(), fact).await;
@@ -48,6 +50,7 @@ pub async fn furnish(fixture: &TwoDatabases, id: Uuid, database: &str) {
     let number = "SELECT no FROM okt_repository.sources WHERE repository_id = $1 AND id = $2";
     let number = sqlx::query_scalar(number).bind(id).bind(source.uuid()).fetch_one(&mut *tx).await.unwrap();
     isolation_reports::plant(&mut tx, id.into(), fact, number).await;
+    isolation_answers::plant(&mut tx, id.into(), fact_id, fact).await;
     isolation_judgements::plant_for(&mut tx, id.into(), fact).await;
     isolation_webhooks::plant(&mut tx, id.into()).await;
     let decided = "INSERT INTO okt_repository.contradiction_states (repository_id, content_hash, other_hash, state, person)

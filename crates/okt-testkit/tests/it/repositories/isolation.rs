@@ -22,15 +22,15 @@ use uuid::Uuid;
 
 use crate::repositories::two_databases::TwoDatabases;
 use crate::repositories::{
-    isolation_bundles, isolation_concepts, isolation_curation, isolation_exports, isolation_facts,
-    isolation_investigations, isolation_judgements, isolation_passages, isolation_reports, isolation_search,
-    isolation_sources, isolation_summaries, isolation_webhooks,
+    isolation_answers, isolation_bundles, isolation_concepts, isolation_curation, isolation_exports,
+    isolation_facts, isolation_investigations, isolation_judgements, isolation_packages, isolation_passages,
+    isolation_reports, isolation_search, isolation_sources, isolation_summaries, isolation_webhooks,
 };
 
 /// What the other tenant has, by the names under which one could ask for it.
 #[derive(Clone, Copy)]
 pub(crate) struct Theirs {
-    pub concepts: isolation_concepts::Concepts,
+    pub concepts: &'static isolation_concepts::Concepts,
     /// A step of curation.
     pub step: CurationId,
     pub fact: FactId,
@@ -47,6 +47,7 @@ pub(crate) struct Theirs {
     pub investigation: &'static (InvestigationId, i64),
     pub report: &'static isolation_reports::Report,
     pub webhook: &'static isolation_webhooks::Planted,
+    pub answer: &'static isolation_answers::Planted,
     /// Two of their contexts.
     pub context: i64,
     pub target: i64,
@@ -212,6 +213,7 @@ const RELAYS: &[(&str, Call)] = &[
 const BEGIN_THEIR_OWN: &[&str] = &[
     "audit_outbox::carry",
     "counters::list_of",
+    "imports::revoke_all",
     "write_fence::close",
     "write_fence::open",
     "write_fence::forward",
@@ -235,8 +237,10 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Call)> {
         .chain(isolation_exports::CALLS)
         .chain(isolation_bundles::CALLS)
         .chain(isolation_judgements::CALLS)
+        .chain(isolation_packages::CALLS)
         .chain(isolation_reports::CALLS)
         .chain(isolation_webhooks::CALLS)
+        .chain(isolation_answers::CALLS)
 }
 
 async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs) {
@@ -261,6 +265,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     let step = isolation_curation::plant(&mut tx, one, concepts).await;
     isolation_summaries::plant_for(&mut tx, one, concepts, (fact, fact_no), job).await;
     isolation_judgements::plant_for(&mut tx, one, fact_no).await;
+    isolation_packages::plant_row(&mut tx, one, source_no).await;
     let investigation = isolation_investigations::plant(&mut tx, one, source).await;
     let investigation = &*Box::leak(Box::new(investigation));
     let report = isolation_reports::plant(&mut tx, one, fact_no, source_no).await;
@@ -268,6 +273,9 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
     let report = &*Box::leak(Box::new(report));
     let webhook = isolation_webhooks::plant(&mut tx, one).await;
     let webhook = &*Box::leak(Box::new(webhook));
+    let answer = isolation_answers::plant(&mut tx, one, fact, fact_no).await;
+    let answer = &*Box::leak(Box::new(answer));
+    let concepts = &*Box::leak(Box::new(concepts));
     let held = contexts::find(&mut tx, one, "Plague").await.unwrap().unwrap();
     let target = contexts::find(&mut tx, one, "Pest").await.unwrap().unwrap();
     tx.commit().await.unwrap();
@@ -291,6 +299,7 @@ async fn tenants(fixture: &TwoDatabases) -> (RepositoryId, RepositoryId, Theirs)
             investigation,
             report,
             webhook,
+            answer,
             context: held.no,
             target: target.no,
         },
@@ -383,6 +392,7 @@ async fn nobody_reads_or_changes_what_another_tenant_has() {
         .chain(isolation_judgements::WRITES)
         .chain(isolation_reports::WRITES)
         .chain(isolation_webhooks::WRITES)
+        .chain(isolation_answers::WRITES)
         .collect::<BTreeSet<_>>();
     let calls = all().map(|(name, _)| *name);
     let silent: BTreeSet<_> = calls.filter(|name| !seen.contains(name)).collect();

@@ -209,14 +209,14 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     }),
     ("concept_twins::insert_verdicts", |conn, repository, theirs| {
         Box::pin(async move {
-            let Concepts { no, other_no, .. } = theirs.concepts;
+            let Concepts { no, other_no, .. } = *theirs.concepts;
             let verdict = [((no.min(other_no), no.max(other_no)), "unsure")];
             Ok(concept_twins::insert_verdicts(conn, repository, &verdict, 1).await? > 0)
         })
     }),
     ("concept_twins::list_judged", |conn, repository, theirs| {
         Box::pin(async move {
-            let Concepts { no, other_no, .. } = theirs.concepts;
+            let Concepts { no, other_no, .. } = *theirs.concepts;
             let pair = (no.min(other_no), no.max(other_no));
             concept_twins::insert_verdicts(conn, repository, &[(pair, "unsure")], 1).await?;
             Ok(!concept_twins::list_judged(conn, repository, &[pair], 1).await?.is_empty())

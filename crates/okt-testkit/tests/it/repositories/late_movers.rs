@@ -55,7 +55,7 @@ impl LateMover {
 /// The repository was opened again before the write fence was closed by the one who lost the lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mover_that_lost_the_lock_leaves_no_write_fence_closed() {
-    let late = LateMover::start().await;
+    let late = Box::pin(LateMover::start()).await;
     let lock = late.id.as_u64_pair().1.cast_signed();
     let lost = format!(
         "SELECT pg_terminate_backend(pid) FROM pg_locks
@@ -69,7 +69,7 @@ async fn a_mover_that_lost_the_lock_leaves_no_write_fence_closed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_lost_the_lock_is_told_so() {
-    let late = LateMover::start().await;
+    let late = Box::pin(LateMover::start()).await;
     // As whoever opens it again says first.
     let given_up = "UPDATE okt_system.repositories SET moving_to = database WHERE moving_to IS NOT NULL";
     sql(&late.fixture.service, given_up).await;

@@ -28,6 +28,7 @@ async fn a_new_repository_has_the_settings_of_the_installation() {
         keys,
         [
             "accepted_promptset_hashes",
+            "ask",
             "auto_contribute",
             "budget",
             "contexts",
@@ -40,7 +41,11 @@ async fn a_new_repository_has_the_settings_of_the_installation() {
     );
     assert_eq!(settings["auto_contribute"], false);
     assert_eq!(settings["accepted_promptset_hashes"], json!([]));
-    assert_eq!(settings["registry"], json!({"id": null, "push_level": "concepts", "allowed_models": null}));
+    assert_eq!(
+        settings["registry"],
+        json!({"id": null, "push_level": "concepts", "allowed_models": null, "trust": "anyone", "trusted_keys": [],
+               "available": [], "signing_key_id": null})
+    );
     assert_eq!(
         settings["budget"],
         json!({"monthly_usd": null, "effective_usd": null, "max_usd": null, "spent_usd": 0.0, "on_exceed": "pause"})
@@ -73,10 +78,18 @@ async fn each_part_is_changed_by_its_own_route_and_nothing_else_is() {
         true
     );
 
-    let chosen = json!({"id": "default", "push_level": "facts", "allowed_models": ["gpt-*"]});
-    assert_eq!(put(&fixture, id, "registry", &chosen).await["registry"], chosen);
+    let chosen =
+        json!({"id": "default", "push_level": "facts", "allowed_models": ["gpt-*"], "trust": "signed"});
+    let shown = put(&fixture, id, "registry", &chosen).await;
+    for (name, value) in chosen.as_object().unwrap() {
+        assert_eq!(&shown["registry"][name], value, "{name}");
+    }
+    assert_eq!(shown["registry"]["available"][0]["url"], "https://registry.example.org/");
     let shown = put(&fixture, id, "registry", &json!({})).await;
-    assert_eq!(shown["registry"], json!({"id": null, "push_level": "concepts", "allowed_models": null}));
+    let reset = json!({"id": null, "push_level": "concepts", "allowed_models": null, "trust": "signed"});
+    for (name, value) in reset.as_object().unwrap() {
+        assert_eq!(&shown["registry"][name], value, "{name}: trust stays as it is");
+    }
 
     let (a, b) = ("a".repeat(64), "B".repeat(64));
     let shown = put(&fixture, id, "promptsets", &json!({"accepted_promptset_hashes": [b, a, a]})).await;

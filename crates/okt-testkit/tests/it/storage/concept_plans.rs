@@ -227,7 +227,7 @@ async fn lists_and_lookups_use_their_indexes_under_row_level_security() {
         ),
         (
             include_str!("../../../../okt-store/src/sql/link_facts.sql"),
-            format!("'{id}', ARRAY['{id}'::uuid], ARRAY[1], ARRAY[1]"),
+            format!("'{id}', ARRAY['{id}'::uuid], ARRAY[1], ARRAY[1], NULL"),
             "concepts_no_key",
             vec!["no = l.merged_into"],
         ),

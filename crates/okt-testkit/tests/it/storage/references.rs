@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use okt_model::{
-    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactStatus, InvestigationId, JobId, MarkKind,
-    NewConceptMerge, NewFact, RepositoryId, SourceId, UnitKind, UserId,
+    AliasBy, ConceptMergedBy, ContentHash, Decided, Difference, FactId, FactStatus, InvestigationId, JobId,
+    MarkKind, NewConceptMerge, NewFact, RepositoryId, SourceId, UnitKind, UserId,
 };
 use okt_store::concept_aliases::{self, NewAlias};
 use okt_store::concept_relations::{self, Folded};
@@ -26,10 +26,16 @@ use okt_testkit::facts::{insert_source, new_fact, replace_facts};
 use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
-use crate::repositories::{isolation_judgements, isolation_reports, isolation_webhooks};
+use crate::repositories::{isolation_answers, isolation_judgements, isolation_reports, isolation_webhooks};
 
 /// Table and column that refer to a row of the same repository, and what they refer to.
-const REFERENCES: [(&str, &str, &str, &str); 53] = [
+const REFERENCES: [(&str, &str, &str, &str); 67] = [
+    ("answer_events", "answer_no", "answers", "no"),
+    ("answer_facts", "answer_no", "answers", "no"),
+    ("answer_feedback", "answer_no", "answers", "no"),
+    ("answer_sources", "answer_no", "answers", "no"),
+    ("answer_sources", "source_id", "sources", "id"),
+    ("answers", "conversation_no", "conversations", "no"),
     ("concept_aliases", "concept_no", "concepts", "no"),
     ("concept_merges", "concept_no", "concepts", "no"),
     ("concept_merges", "into_no", "concepts", "no"),
@@ -38,15 +44,19 @@ const REFERENCES: [(&str, &str, &str, &str); 53] = [
     ("concept_relations", "concept_no", "concepts", "no"),
     ("concept_relations", "other_no", "concepts", "no"),
     ("concept_summaries", "concept_no", "concepts", "no"),
+    ("concept_summaries", "import_no", "imports", "no"),
+    ("concept_syntheses", "import_no", "imports", "no"),
     ("concept_verdicts", "one_no", "concepts", "no"),
     ("concept_verdicts", "other_no", "concepts", "no"),
     ("concept_words", "concept_no", "concepts", "no"),
     ("concepts", "context_no", "contexts", "no"),
+    ("concepts", "import_no", "imports", "no"),
     ("concepts", "merged_into", "concepts", "no"),
     ("contexts", "merging_into", "contexts", "no"),
     ("curation_keys", "curation_no", "curation", "no"),
     ("fact_concepts", "concept_no", "concepts", "no"),
     ("fact_concepts", "fact_no", "facts", "no"),
+    ("fact_concepts", "import_no", "imports", "no"),
     ("fact_contradictions", "fact_no", "facts", "no"),
     ("fact_contradictions", "other_no", "facts", "no"),
     ("fact_judgements", "fact_no", "facts", "no"),
@@ -55,12 +65,14 @@ const REFERENCES: [(&str, &str, &str, &str); 53] = [
     ("fact_merges", "into_no", "facts", "no"),
     ("fact_sources", "fact_no", "facts", "no"),
     ("fact_sources", "image_id", "source_images", "id"),
+    ("fact_sources", "import_no", "imports", "no"),
     ("fact_sources", "source_no", "sources", "no"),
     ("facts", "merged_into", "facts", "no"),
     ("former_names", "concept_no", "concepts", "no"),
     ("former_names", "context_no", "contexts", "no"),
     ("investigation_sources", "investigation_no", "investigations", "no"),
     ("investigation_sources", "source_no", "sources", "no"),
+    ("investigations", "import_no", "imports", "no"),
     ("model_answers", "subject_id", "sources", "id"),
     ("parted_concepts", "concept_no", "concepts", "no"),
     ("parted_concepts", "other_no", "concepts", "no"),
@@ -74,12 +86,14 @@ const REFERENCES: [(&str, &str, &str, &str); 53] = [
     ("report_changes", "report_no", "reports", "no"),
     ("report_sentences", "report_no", "reports", "no"),
     ("report_words", "report_no", "reports", "no"),
+    ("reports", "import_no", "imports", "no"),
     ("reports", "parent_no", "reports", "no"),
     ("search_units", "source_no", "sources", "no"),
     ("source_images", "source_id", "sources", "id"),
     ("source_marks", "by_no", "sources", "no"),
     ("source_marks", "source_no", "sources", "no"),
     ("source_texts", "source_id", "sources", "id"),
+    ("sources", "import_no", "imports", "no"),
     ("summary_facts", "concept_no", "concepts", "no"),
     ("summary_facts", "fact_no", "facts", "no"),
     ("summary_states", "concept_no", "concepts", "no"),
@@ -87,7 +101,13 @@ const REFERENCES: [(&str, &str, &str, &str); 53] = [
 ];
 
 /// What looks like a reference and names something of another database, or something that may be gone.
-const ELSEWHERE: [(&str, &str); 24] = [
+const ELSEWHERE: [(&str, &str); 30] = [
+    // An answer says what became of its facts.
+    ("answer_facts", "fact_id"),
+    ("answer_facts", "fact_no"),
+    // It outlives the answer.
+    ("answer_spending", "answer_id"),
+    ("answers", "job_id"),
     ("audit_outbox", "actor_id"),
     ("audit_outbox", "credential_id"),
     ("audit_outbox", "request_id"),
@@ -102,6 +122,9 @@ const ELSEWHERE: [(&str, &str); 24] = [
     ("outbox", "job_id"),
     // A job whose subject is gone has nothing to do.
     ("outbox", "subject_id"),
+    ("imports", "job_id"),
+    // A key of somebody else.
+    ("imports", "key_id"),
     // What became of a fact is found out when it is counted.
     ("relation_changes", "fact_no"),
     // Until the sentence is checked without the fact.
@@ -334,10 +357,7 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
             investigations::link(&mut tx, repository, id, *source).await.unwrap();
         }
     }
-    isolation_reports::plant(&mut tx, repository, number("f5"), 0).await;
-    let webhook = isolation_webhooks::plant(&mut tx, repository).await.webhook;
-    isolation_webhooks::plant(&mut tx, repository).await;
-    assert!(webhooks::delete(&mut tx, repository, webhook).await.unwrap());
+    others(&mut tx, repository, number("f5")).await;
     // Of three sources each supersedes the one before it.
     for pair in made.windows(2) {
         let person = UserId::mint();
@@ -349,8 +369,31 @@ async fn fill(databases: &Databases, watcher: &mut PgConnection, repository: Rep
     // A context that is about to be merged.
     let merged = "UPDATE okt_repository.contexts c SET merging_into = t.no FROM okt_repository.contexts t
           WHERE c.repository_id = $1 AND c.label = 'old' AND t.repository_id = $1 AND t.label = 'new'";
-    sqlx::query(merged).bind(repository.uuid()).execute(watcher).await.unwrap();
+    sqlx::query(merged).bind(repository.uuid()).execute(&mut *watcher).await.unwrap();
+    for (table, column, ..) in REFERENCES.iter().filter(|(_, column, ..)| *column == "import_no") {
+        let marked = format!("UPDATE okt_repository.{table} SET {column} = 1 WHERE repository_id = $1");
+        sqlx::query(AssertSqlSafe(marked)).bind(repository.uuid()).execute(&mut *watcher).await.unwrap();
+    }
     made.try_into().unwrap()
+}
+
+/// What rests on facts: a report, an answer, webhooks, an import and a definition.
+async fn others(tx: &mut Connection, repository: RepositoryId, fact: i64) {
+    isolation_reports::plant(tx, repository, fact, 0).await;
+    let webhook = isolation_webhooks::plant(tx, repository).await.webhook;
+    isolation_webhooks::plant(tx, repository).await;
+    assert!(webhooks::delete(tx, repository, webhook).await.unwrap());
+    isolation_answers::plant(tx, repository, FactId::mint(), fact).await;
+    for statement in [
+        "INSERT INTO okt_repository.imports (repository_id, no, kind, job_id, sha256, key_id, facts)
+         VALUES ($1, 1, 'bundle', gen_random_uuid(), sha256('x'), 'k', 1)",
+        "INSERT INTO okt_repository.concept_syntheses
+               (repository_id, name_key, version, canonical_name, content, model, promptset_hash, question, inputs, dropped,
+                summaries, concepts, facts, images, image_sources)
+         VALUES ($1, 'x', 1, 'X', 'x', 'm', sha256('x'), sha256('x'), sha256('x'), 0, '{}', '{}', '{}', '{}', '{}')",
+    ] {
+        sqlx::query(statement).bind(repository.uuid()).execute(&mut *tx).await.unwrap();
+    }
 }
 
 /// Every concept is summed up, by a slice with these facts.

@@ -127,3 +127,33 @@ async fn addresses_are_those_of_the_service_where_it_knows_its_own() {
     );
     assert_eq!(body["data"]["url"], "https://okt.example/r/bees");
 }
+
+#[tokio::test]
+async fn an_answer_that_is_done_and_one_whose_evidence_changed_are_told() {
+    let receiver = Receiver::start().await;
+    let app = app(&receiver).await;
+    webhook(&app, &receiver.url("/"), &["answer.done", "answer.evidence_changed"]).await;
+    source(&app).await;
+    app.quiet().await;
+    let asked = app.post("/ask", &json!({"question": SUN, "mode": "extractive"})).await;
+    assert!(asked.status.is_success(), "{asked:?}");
+    let message = receiver.await_messages("/", 1).await.remove(0);
+    assert!(!String::from_utf8(message.body.clone()).unwrap().contains("sun"), "{message:?}");
+    let body = message.json();
+    let data = &body["data"];
+    assert_eq!((&body["type"], &data["status"]), (&json!("answer.done"), &json!("extractive")), "{body:#}");
+    let id = data["answer_id"].as_str().unwrap();
+    assert_eq!(data["url"], json!(format!("/r/bees/answers/{id}")));
+    let answer = app.read(&format!("/answers/{id}")).await;
+    let fact = answer["sentences"][0]["fact_ids"][0].as_str().unwrap();
+    let rejected = app.put(&format!("/facts/{fact}"), &json!({"status": "rejected", "reason": "no"})).await;
+    assert!(rejected.status.is_success(), "{rejected:?}");
+    let body = receiver.await_messages("/", 2).await.remove(1).json();
+    assert_eq!(
+        (&body["type"], &body["data"]["answer_id"]),
+        (&json!("answer.evidence_changed"), &json!(id)),
+        "{body:#}"
+    );
+    app.quiet().await;
+    assert_eq!(receiver.messages("/").len(), 2, "each is told once");
+}

@@ -126,7 +126,7 @@ async fn the_doctor_goes_the_way_of_a_client() {
         (done.status.success(), String::from_utf8(done.stdout).unwrap())
     };
     let (well, said) = ask(&service.url, Some(&key)).await;
-    assert!(well && said.contains("24 tools") && said.ends_with("clients can connect\n"), "{said}");
+    assert!(well && said.contains("25 tools") && said.ends_with("clients can connect\n"), "{said}");
     let (well, said) = ask(&service.url, None).await;
     assert!(well && said.contains("set OKT_API_KEY"), "{said}");
     let (well, said) = ask(&service.url, Some("okt_wrong")).await;

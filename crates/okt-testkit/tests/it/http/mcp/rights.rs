@@ -72,6 +72,12 @@ fn pairs(repository: &str) -> Vec<Pair> {
             json!({"claim": "Bees dance."}),
         ),
         post(
+            "ask",
+            json!({"repository": r, "question": "Do bees dance?", "mode": "extractive"}),
+            "/ask",
+            json!({"question": "Do bees dance?", "mode": "extractive"}),
+        ),
+        post(
             "check_text",
             json!({"repository": r, "text": "Bees dance."}),
             "/check",

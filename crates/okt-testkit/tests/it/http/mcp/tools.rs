@@ -88,6 +88,7 @@ async fn every_tool_does_what_it_says() {
         ("estimate_cost", json!({"source_ids": [known.source]})),
         ("add_source", json!({"url": app.web.url("/mites"), "investigation_id": known.investigation})),
         ("get_progress", json!({"source_id": known.source})),
+        ("ask", json!({"question": "How do bees find their hive?"})),
         ("list_reports", json!({})),
         ("get_report", json!({"report_id": known.report, "only": "contradicted"})),
         ("create_report", json!({"title": "Another", "markdown": super::SUN})),
