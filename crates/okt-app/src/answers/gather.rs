@@ -17,10 +17,9 @@ use okt_store::{concept_aliases, concepts, search_filters, search_hits, source_m
 use crate::App;
 use crate::search::{SearchHit, SearchRequest};
 
-/// So many facts are looked at.
+/// So many facts are looked at, and as many parts of sources.
 const CANDIDATES: usize = 60;
-/// With fewer facts than this, parts of sources that were found by their words stand in.
-const FEW: usize = 8;
+/// So many parts of sources are shown: they are longer than facts.
 const PASSAGES: usize = 8;
 /// Of one source not more than so many of all, in tenths, while there are others.
 const OF_ONE_SOURCE: usize = 4;
@@ -75,61 +74,62 @@ impl App {
         let words = plain_words(&searched);
         let given = search_filters_of(filters);
         let most = usize::try_from(self.config().ask.evidence).unwrap_or(usize::MAX);
+        // Not every document has a fact: what it says is found by its own words as well.
+        let types: &[SearchType] = if scope.also::<SourceRead>().is_ok() {
+            &[SearchType::Facts, SearchType::Passages]
+        } else {
+            &[SearchType::Facts]
+        };
         let request = SearchRequest {
             q: &words,
-            types: Some(&[SearchType::Facts]),
+            types: Some(types),
             mode: SearchMode::Deep,
             prefix: false,
             grouped: true,
             filters: &given,
             facets: false,
         };
-        let found = self.search(scope, &request, None, CANDIDATES).await?;
+        let found = self.search(scope, &request, None, CANDIDATES * types.len()).await?;
         let degraded = found.degraded;
         let hits: Vec<SearchHit> = found.hits.into_iter().filter(|hit| !hit.retracted).collect();
-        let mut evidence = self.evidence_of(scope, &hits, filters).await?;
         let unrelated = concepts.is_empty()
             && hits.iter().all(|hit| hit.ranks.lexical.is_none())
             && hits.iter().filter_map(|hit| hit.ranks.vector).all(|(_, cosine)| cosine < UNRELATED);
+        let (facts, passages): (Vec<SearchHit>, Vec<SearchHit>) =
+            hits.into_iter().partition(|hit| hit.place.kind == SearchType::Facts);
+        let mut evidence = self.evidence_of(scope, &facts, filters).await?;
+        let passages = self.passages(scope, passages, &evidence[..most.min(evidence.len())]).await?;
+        evidence.extend(passages);
+        evidence.sort_by(|one, other| other.score.total_cmp(&one.score));
+        let mut evidence = fair(evidence, most);
         if unrelated {
             evidence.truncate(NEAR);
-            give_keys(question, &mut evidence);
-            return Ok(Gathered { searched, concepts, evidence, near_only: true, degraded });
         }
-        if evidence.len() < FEW
-            && let Ok(scope) = scope.also::<SourceRead>()
-        {
-            let request = SearchRequest { types: Some(&[SearchType::Passages]), ..request };
-            let passages = self.passages(&scope, &request, &evidence).await?;
-            evidence.extend(passages);
-        }
-        let mut evidence = fair(evidence, most);
         give_keys(question, &mut evidence);
-        let near_only = evidence.is_empty();
+        let near_only = unrelated || evidence.is_empty();
         Ok(Gathered { searched, concepts, evidence, near_only, degraded })
     }
 
-    /// Parts of sources, but for those whose words are there already.
+    /// Parts of sources, but for those whose words are there already as those of a fact.
     async fn passages(
         &self,
-        scope: &RepoScope<SourceRead>,
-        request: &SearchRequest<'_>,
+        scope: &RepoAccess,
+        mut hits: Vec<SearchHit>,
         known: &[Evidence],
     ) -> Result<Vec<Evidence>> {
-        // The caller may read facts: this proof came of that one.
-        let facts = scope.also::<FactRead>()?;
-        let found = self.search(&facts, request, None, PASSAGES).await?;
-        let hits: Vec<SearchHit> = found.hits.into_iter().filter(|hit| !hit.retracted).collect();
+        let quotes: Vec<&str> = known.iter().filter_map(|one| one.quote.as_deref()).collect();
+        hits.retain(|hit| {
+            let text = one_line(&hit.text);
+            !quotes.iter().any(|quote| text.contains(quote.trim_end_matches('…')))
+        });
+        hits.truncate(PASSAGES);
         let numbers: Vec<SourceId> = hits.iter().map(|hit| SourceId::from(hit.id)).collect();
         let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
         let numbers = search_filters::number_sources(&mut tx, scope.repository(), &numbers).await?;
         let numbers: Vec<i64> = numbers.into_iter().collect();
         let sources = search_hits::get_sources(&mut tx, scope.repository(), &numbers).await?;
         tx.commit().await?;
-        let quoted = |text: &str| {
-            known.iter().filter_map(|one| one.quote.as_deref()).any(|quote| text.contains(quote))
-        };
-        let evidence = hits.into_iter().filter(|hit| !quoted(&hit.text)).map(|hit| {
+        let evidence = hits.into_iter().map(|hit| {
             let source = sources.values().find(|source| source.id.uuid() == hit.id);
             let text = cut(&hit.text);
             Evidence {
@@ -142,13 +142,13 @@ impl App {
                 text,
                 source: Some(EvidenceSource {
                     id: hit.id.into(),
-                    title: hit.title.clone(),
+                    title: hit.title,
                     published_at: source.and_then(|source| source.published_at),
                     page: None,
                 }),
-                score: hit.place.score / 2.0,
-                found_by: hit.found_by.clone(),
-                via: None,
+                score: hit.place.score,
+                found_by: hit.found_by,
+                via: hit.via.map(|via| EvidenceVia { concept: via.concept, name: via.name }),
                 superseded: false,
                 concepts: Vec::new(),
                 language: source.and_then(|source| source.language.clone()),
@@ -347,13 +347,17 @@ fn give_keys(question: &str, evidence: &mut [Evidence]) {
 
 /// The words that a fact rests on, and where these are few, with their neighbours.
 fn words_of(quote: &FactQuote) -> (Option<String>, Option<String>) {
-    let shown = |text: &str| cut(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let shown = |text: &str| cut(&one_line(text));
     let Some(own) = quote.quote.as_deref().filter(|text| !text.trim().is_empty()) else {
         return (None, None);
     };
     let short = own.split_whitespace().count() < SHORT_QUOTE;
     let around = quote.around.as_deref().filter(|around| short && around.contains(own) && *around != own);
     (Some(shown(own)), around.map(shown))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn cut(text: &str) -> String {
