@@ -2,18 +2,18 @@
 
 use okt_auth::permissions::{FactRead, ReportWrite};
 use okt_auth::{RepoAccess, RepoScope};
+use okt_extract::Phase;
 use okt_model::{
-    ASK_VERSION, Answer, AnswerEvent, AnswerFilters, AnswerId, AnswerMode, AnswerQuestion, AnswerStatus,
-    AskSettings, ConversationId, Cost, Coverage, Error, Evidence, FactId, JobId, Money, NamedConcept, Result,
+    ASK_VERSION, Answer, AnswerEvent, AnswerId, AnswerMode, AnswerQuestion, AnswerStatus, AskSettings,
+    ConversationId, Cost, Coverage, Error, Evidence, FactId, JobId, Money, NamedConcept, Result,
     WhyExtractive,
 };
 use okt_store::answers::{self, AnswerEnd, NewAnswer};
 use okt_store::outbox::{self, When};
 use okt_store::{Tx, answer_events, conversations, counters, repository_settings};
-use sha2::{Digest, Sha256};
 
 use super::gather::Gathered;
-use super::request::{AskRequest, check_filters, checked_language, checked_question};
+use super::request::{AskRequest, Print, check_filters, checked_language, checked_question, fingerprint};
 use crate::App;
 
 const COUNTER: &str = "answers";
@@ -75,6 +75,12 @@ impl App {
         if means.mode == AnswerMode::Model {
             self.settle_spending(scope).await?;
         }
+        // Of a checker that is told something else the verdicts may be others.
+        let checker_prompt = if means.mode == AnswerMode::Model {
+            self.chosen(scope).await?.0.text(Phase::Posture).to_owned()
+        } else {
+            String::new()
+        };
         let before = self.before(scope, request.conversation).await?;
         let gathered = self.gather(scope, &question, &request.filters, &before.concepts).await?;
 
@@ -113,6 +119,7 @@ impl App {
             language: language.as_deref(),
             filters: &request.filters,
             models: [model.unwrap_or_default(), check_model],
+            checker_prompt: &checker_prompt,
             sentences: ask.max_sentences,
             choose: ask.choose,
             gathered: &gathered,
@@ -435,35 +442,6 @@ async fn abstain(
     };
     answers::end(tx, repository, no, &end).await?;
     Ok(())
-}
-
-/// What makes two questions the same.
-struct Print<'a> {
-    question: &'a str,
-    earlier: &'a [String],
-    language: Option<&'a str>,
-    filters: &'a AnswerFilters,
-    models: [&'a str; 2],
-    sentences: u32,
-    choose: bool,
-    gathered: &'a Gathered,
-}
-
-fn fingerprint(asked: &Print<'_>) -> Result<[u8; 32]> {
-    // Signs count: C++ is not C#, and -5 is not 5.
-    let normal = |text: &str| {
-        let words = text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
-        words.trim_end_matches(['?', ' ']).to_owned()
-    };
-    let evidence: Vec<_> =
-        asked.gathered.evidence.iter().map(|one| (one.fact, &one.text, &one.quote, one.superseded)).collect();
-    let earlier: Vec<String> = asked.earlier.iter().map(|text| normal(text)).collect();
-    let parts = serde_json::to_vec(&(
-        (ASK_VERSION, normal(asked.question), earlier, asked.language),
-        (asked.filters, asked.models, (asked.sentences, asked.choose), asked.gathered.near_only),
-        evidence,
-    ));
-    Ok(Sha256::digest(parts.map_err(Error::internal)?).into())
 }
 
 pub(super) fn unknown_conversation() -> Error {

@@ -1,7 +1,9 @@
 //! A question as it comes in.
 
-use okt_model::{AnswerFilters, AnswerMode, ConversationId, Error, Result, is_hidden, plain};
+use okt_model::{ASK_VERSION, AnswerFilters, AnswerMode, ConversationId, Error, Result, is_hidden, plain};
 use sha2::{Digest, Sha256};
+
+use super::gather::Gathered;
 
 const SHORTEST: usize = 3;
 const LONGEST: usize = 2_000;
@@ -76,4 +78,41 @@ pub(super) fn checked_language(language: &str) -> Result<String> {
         return Ok(language.to_owned());
     }
     Err(Error::invalid("answer_language", "must be two small letters (ISO 639-1), such as de"))
+}
+
+/// What makes two questions the same.
+pub(super) struct Print<'a> {
+    pub question: &'a str,
+    pub earlier: &'a [String],
+    pub language: Option<&'a str>,
+    pub filters: &'a AnswerFilters,
+    pub models: [&'a str; 2],
+    /// What the checker is told, where it is a model.
+    pub checker_prompt: &'a str,
+    pub sentences: u32,
+    pub choose: bool,
+    pub gathered: &'a Gathered,
+}
+
+pub(super) fn fingerprint(asked: &Print<'_>) -> Result<[u8; 32]> {
+    // Signs count: C++ is not C#, and -5 is not 5.
+    let normal = |text: &str| {
+        let words = text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+        words.trim_end_matches(['?', ' ']).to_owned()
+    };
+    let evidence: Vec<_> =
+        asked.gathered.evidence.iter().map(|one| (one.fact, &one.text, &one.quote, one.superseded)).collect();
+    let earlier: Vec<String> = asked.earlier.iter().map(|text| normal(text)).collect();
+    let parts = serde_json::to_vec(&(
+        (ASK_VERSION, normal(asked.question), earlier, asked.language),
+        (
+            asked.filters,
+            asked.models,
+            (asked.sentences, asked.choose),
+            asked.gathered.near_only,
+            asked.checker_prompt,
+        ),
+        evidence,
+    ));
+    Ok(Sha256::digest(parts.map_err(Error::internal)?).into())
 }

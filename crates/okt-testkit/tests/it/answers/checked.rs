@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use http::Method;
+use okt_testkit::accounts::send;
 use okt_testkit::app::TestApp;
 use okt_testkit::llm::{Behaviour, Faults, sentences};
 use okt_testkit::wait::eventually;
@@ -433,4 +435,18 @@ async fn without_a_checker_what_the_words_do_not_prove_is_shown_as_unverified() 
         (&json!("unverified"), &json!("partly")),
         "{answer:#}"
     );
+}
+
+#[tokio::test]
+async fn what_a_checker_said_with_other_instructions_is_not_given_again() {
+    let app = by_model(faithful(), &[], &[RANCE, OPENED]).await;
+    assert_eq!(ask(&app, TURBINES).await["cached"], false);
+    assert_eq!(ask(&app, TURBINES).await["cached"], true);
+    let phases = json!({ "posture": "Say how each fact stands to its sentence, as JSON." });
+    let new = json!({ "name": "Strict", "phases": phases });
+    let made = send(&app.service, &app.owner.token, Method::POST, "/api/v1/promptsets", &new).await.json();
+    let used = app.put("/settings/promptsets", &json!({ "promptset_hash": made["hash"] })).await;
+    assert_eq!(used.status, 200, "{used:?}");
+    let anew = ask(&app, TURBINES).await;
+    assert_eq!((&anew["cached"], &anew["mode"]), (&json!(false), &json!("model")), "{anew:#}");
 }
