@@ -59,6 +59,7 @@ pub struct ConversationPath {
                   example = "id: 1\nevent: understood\ndata: {\"question\":\"How high are the tides in the Bay of Fundy?\"}\n\n")),
                description = "The answer, or its events"),
               (status = 202, body = AnswerAccepted, description = "It is being written"),
+              (status = 409, description = "quota_exceeded"),
               (status = 429, description = "too_many_answers, ask_limit")))]
 pub async fn ask(
     State(api): State<Api>,

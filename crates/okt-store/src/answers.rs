@@ -22,7 +22,7 @@ use okt_pg::Result;
 
 pub use ending::break_off;
 pub use facts::{FactQuote, add_facts, list_changes, list_standing, mark_changed, quote_facts};
-pub use spending::{costs, list_unsettled, settle, spent_today};
+pub use spending::{costs, count_today, list_unsettled, settle, spent_today};
 
 /// A question that is going to be answered.
 #[derive(Clone, Debug)]

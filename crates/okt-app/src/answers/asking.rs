@@ -94,6 +94,7 @@ impl App {
         {
             return Ok(asked);
         }
+        self.check_today(&mut tx, scope).await?;
         let conversation = match request.conversation {
             Some(id) => Some(
                 conversations::hold(&mut tx, repository, id, person)
@@ -260,6 +261,19 @@ impl App {
             )));
         }
         Ok(())
+    }
+
+    /// Refuses one more than a person may have of a day: also what costs nothing is kept.
+    async fn check_today(&self, tx: &mut Tx, scope: &RepoAccess) -> Result<()> {
+        let limit = self.config().ask.answers_per_person_per_day;
+        let (repository, person) = (scope.repository(), scope.caller().user());
+        let today = answers::count_today(tx, repository, person, i64::from(limit)).await?;
+        let used = u64::try_from(today).unwrap_or(0);
+        Error::check_quota(
+            ("you have", "answers of today in this repository"),
+            (used, 1),
+            ("ask.answers_per_person_per_day", limit.into()),
+        )
     }
 
     /// What was asked and named before in a conversation.

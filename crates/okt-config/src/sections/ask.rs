@@ -38,6 +38,8 @@ pub struct Ask {
     /// How many answers may be on their way in a repository.
     #[schemars(range(min = 1, max = 10_000))]
     pub running_per_repository: u32,
+    /// How many answers of a day (UTC) each person may have in a repository, also those that cost nothing; 0 for no limit.
+    pub answers_per_person_per_day: u32,
 }
 
 impl Ask {

@@ -25,6 +25,26 @@ pub async fn spent_today(conn: &mut PgConnection, repository: RepositoryId, pers
     Ok(Money::from_micros(spent.fetch_one(conn).await?))
 }
 
+/// How many answers of today (UTC) a person has; no more than so many are counted.
+#[tracing::instrument(level = "debug", name = "db.answers.count_today", skip_all)]
+pub async fn count_today(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    person: UserId,
+    limit: i64,
+) -> Result<i64> {
+    let count = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!"
+             FROM (SELECT a.created_at FROM okt_repository.answers a
+                    WHERE a.repository_id = $1 AND a.asked_by = $2 ORDER BY a.id DESC LIMIT $3) AS latest
+            WHERE (created_at AT TIME ZONE 'UTC')::date = (clock_timestamp() AT TIME ZONE 'UTC')::date"#,
+        repository.uuid(),
+        person.uuid(),
+        limit,
+    );
+    Ok(count.fetch_one(conn).await?)
+}
+
 /// Answers of a person that were stopped so long ago that no call of theirs can be told of any more.
 #[tracing::instrument(level = "debug", name = "db.answers.list_unsettled", skip_all)]
 pub async fn list_unsettled(

@@ -5,7 +5,9 @@ use okt_testkit::accounts::{give, register};
 use okt_testkit::app::TestApp;
 use serde_json::{Value, json};
 
-use super::{FUNDY, OPENED, RANCE, SIHWA, TURBINES, ask, ask_as, by_model, faithful, list, sound, stream};
+use super::{
+    FUNDY, OPENED, RANCE, SIHWA, SOON, TURBINES, ask, ask_as, by_model, faithful, list, sound, stream,
+};
 
 async fn spent(app: &TestApp) -> i64 {
     app.count("SELECT count(*) FROM okt_system.ai_calls WHERE subject_kind = 'question'").await
@@ -124,4 +126,25 @@ async fn stopping_or_deleting_an_answer_gives_nothing_back() {
     // Later it is known what it has cost: nothing.
     app.sql("UPDATE okt_repository.answer_spending SET ended_at = ended_at - interval '6 hours'").await;
     assert_eq!(app.post("/ask", &body).await.status, 202);
+}
+
+#[tokio::test]
+async fn a_person_has_no_more_answers_of_a_day_than_they_may_whatever_they_cost() {
+    let settings = [SOON, ("SVC__ASK__ANSWERS_PER_PERSON_PER_DAY", "2")];
+    let app = TestApp::builder().settings(&settings).start().await;
+    for _ in 0..2 {
+        assert_eq!(ask(&app, TURBINES).await["status"], "abstained");
+    }
+    let body = json!({ "question": TURBINES });
+    let refused = app.post("/ask", &body).await;
+    assert_eq!((refused.status.as_u16(), refused.problem()), (409, "quota_exceeded".to_owned()));
+    assert!(refused.text.contains("ask.answers_per_person_per_day"), "{refused:?}");
+    assert_eq!(app.read("/answers").await["data"].as_array().unwrap().len(), 2);
+    // Another person may.
+    let viewer = register(&app.service, "viewer").await;
+    give(&app.service, viewer.id, &app.repository.to_string(), "viewer").await;
+    ask_as(&app, &viewer, &body).await;
+    // And tomorrow.
+    app.sql("UPDATE okt_repository.answers SET created_at = created_at - interval '1 day'").await;
+    ask(&app, TURBINES).await;
 }

@@ -184,6 +184,15 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
             Ok(all > i64::try_from(own).unwrap())
         })
     }),
+    ("answers::count_today", |conn, repository, theirs| {
+        Box::pin(async move {
+            let all = AnswerFilter::default();
+            let today = answers::count_today(conn, repository, person(), 1_000).await?;
+            let listed = answers::list(conn, repository, person(), all, None, 1_000).await?;
+            let own = listed.iter().filter(|answer| answer.id != theirs.answer.running).count();
+            Ok(today > i64::try_from(own).unwrap())
+        })
+    }),
     ("answers::list_running", |conn, repository, theirs| {
         Box::pin(async move {
             let found = answers::list_running(conn, repository, 100).await?;
