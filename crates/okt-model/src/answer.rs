@@ -127,11 +127,11 @@ words! {
 }
 
 words! {
-    /// What became of a fact that an answer cites.
+    /// What became of a fact or a passage that an answer cites.
     EvidenceChange {
         Rejected = "rejected",
         Removed = "removed",
-        /// All its sources were retracted.
+        /// All its sources were retracted; of a passage, its source.
         Retracted = "retracted",
         /// Another fact was found that says otherwise.
         Contradicted = "contradicted",
@@ -405,8 +405,15 @@ pub struct AnswerCosts {
     pub most: Option<crate::Money>,
 }
 
-/// What became of the cited facts of answers, by the numbers of the answers.
-pub type EvidenceChanges = BTreeMap<i64, Vec<(FactId, EvidenceChange)>>;
+/// What an answer cites: a fact, or a passage by its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cited {
+    Fact(FactId),
+    Passage(String),
+}
+
+/// What became of what answers cite, by the numbers of the answers.
+pub type EvidenceChanges = BTreeMap<i64, Vec<(Cited, EvidenceChange)>>;
 
 /// Writes and checks an answer whose evidence has been found.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

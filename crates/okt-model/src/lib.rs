@@ -38,7 +38,7 @@ mod webhook;
 pub use account::{ApiKey, Email, Session, User};
 pub use answer::{
     ASK_VERSION, Answer, AnswerCosts, AnswerEvent, AnswerFilters, AnswerMode, AnswerQuestion, AnswerSentence,
-    AnswerStatus, CheckMethod, Conversation, Coverage, DisagreeingFact, DropReason, DroppedSentence,
+    AnswerStatus, CheckMethod, Cited, Conversation, Coverage, DisagreeingFact, DropReason, DroppedSentence,
     Evidence, EvidenceChange, EvidenceChanges, EvidenceKind, EvidenceSource, EvidenceVia, Feedback,
     FeedbackVerdict, NamedConcept, Verdict, WhyExtractive,
 };

@@ -7,6 +7,7 @@ use okt_model::{AnswerEvent, Error, Evidence, RepositoryId, SourceId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::answers;
 use okt_pg::Result;
 
 /// Adds events behind those that are there; returns the place of the last.
@@ -86,7 +87,7 @@ pub async fn forget_source(
     repository: RepositoryId,
     source: SourceId,
 ) -> Result<()> {
-    sqlx::query!(
+    let quoting = sqlx::query_scalar!(
         r#"WITH quoting AS (DELETE FROM okt_repository.answer_sources
                              WHERE repository_id = $1 AND source_id = $2 RETURNING answer_no),
                 -- What models wrote of its words; a question that is asked again is answered without them.
@@ -104,12 +105,14 @@ pub async fn forget_source(
                                  END ORDER BY f.at), '[]')
                         FROM jsonb_array_elements(e.event -> 'facts') WITH ORDINALITY AS f (one, at)))
              FROM quoting q
-            WHERE e.repository_id = $1 AND e.answer_no = q.answer_no AND e.event ->> 'event' IN ('evidence', 'disagreeing')"#,
+            WHERE e.repository_id = $1 AND e.answer_no = q.answer_no AND e.event ->> 'event' IN ('evidence', 'disagreeing')
+           RETURNING e.answer_no AS "no!""#,
         repository.uuid(),
         source.uuid(),
-    )
-    .execute(conn)
-    .await?;
+    );
+    let quoting: BTreeSet<i64> = quoting.fetch_all(&mut *conn).await?.into_iter().collect();
+    let quoting: Vec<i64> = quoting.into_iter().collect();
+    answers::mark(conn, repository, &quoting).await?;
     Ok(())
 }
 

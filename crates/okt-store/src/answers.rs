@@ -22,6 +22,7 @@ use okt_pg::Result;
 
 pub use ending::break_off;
 pub use facts::{FactQuote, add_facts, list_changes, list_standing, mark_changed, quote_facts};
+pub(crate) use facts::{mark, mark_quoting};
 pub use spending::{costs, count_today, list_unsettled, settle, spent_today};
 
 /// A question that is going to be answered.
@@ -336,6 +337,8 @@ pub async fn end(
     let data =
         serde_json::json!({ "answer_id": id, "status": end.status.as_str(), "sentences": end.sentences });
     webhooks::announce(conn, repository, WebhookEvent::AnswerDone, &format!("answers/{id}"), &data).await?;
+    // What changed while it was written was noted before it cited anything.
+    mark(conn, repository, &[answer]).await?;
     Ok(true)
 }
 

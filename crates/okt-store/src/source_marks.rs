@@ -12,6 +12,7 @@ use okt_model::{
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::answers;
 use crate::words::word;
 use okt_pg::Result;
 
@@ -64,8 +65,9 @@ pub async fn set(
         mark.reason,
         mark.person.uuid(),
     )
-    .execute(conn)
+    .execute(&mut *conn)
     .await?;
+    answers::mark_quoting(conn, repository, &[source.uuid()]).await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -87,8 +89,9 @@ pub async fn remove(
         source.uuid(),
         person.uuid(),
     )
-    .execute(conn)
+    .execute(&mut *conn)
     .await?;
+    answers::mark_quoting(conn, repository, &[source.uuid()]).await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -184,7 +187,15 @@ pub async fn insert_retracted(
         origin.as_str(),
         person.map(UserId::uuid),
     );
-    Ok(rows.fetch_all(conn).await?)
+    let marked = rows.fetch_all(&mut *conn).await?;
+    let ids = sqlx::query_scalar!(
+        "SELECT id FROM okt_repository.sources WHERE repository_id = $1 AND no = ANY ($2)",
+        repository.uuid(),
+        &marked,
+    );
+    let ids = ids.fetch_all(&mut *conn).await?;
+    answers::mark_quoting(conn, repository, &ids).await?;
+    Ok(marked)
 }
 
 /// Marks the sources that have one of these DOIs as retracted, because a provider lists them so; returns how many. What a person has said,

@@ -3760,12 +3760,17 @@ export interface components {
          * @enum {string}
          */
         ChangeCause: "checked" | "fact_added" | "fact_removed" | "fact_merged" | "source_marked" | "person" | "judged";
-        /** @description A fact that is not what it was when it was cited. */
+        /** @description A fact or a passage that is not what it was when it was cited. */
         ChangedEvidence: {
             /** @description `rejected`, `removed`, `retracted` (all its sources were) or `contradicted` (by a fact that was found since). */
             change: components["schemas"]["EvidenceChange"];
-            /** Format: uuid */
-            fact_id: string;
+            /**
+             * Format: uuid
+             * @description Null of a passage.
+             */
+            fact_id: string | null;
+            /** @description Of a passage: its key among `facts`. */
+            key: string | null;
         };
         /** @description A fact after a change of its status. */
         ChangedFact: components["schemas"]["Fact"] & {

@@ -333,7 +333,7 @@ function LookFor() {
 
 function Changed({ answer, children }: { answer: Answer; children: ReactNode }) {
   const slug = useRepo();
-  const text = (id: string) => answer.facts.find((fact) => fact.id === id)?.text || t("A fact whose source was deleted");
+  const text = (one: Schemas["ChangedEvidence"]) => answer.facts.find((fact) => (one.fact_id ? fact.id === one.fact_id : fact.key === one.key))?.text || t("Words of a source that was deleted");
   return (
     <section className="note warn stack tight answer-changed" aria-label={t("The evidence has changed since")}>
       <h2>
@@ -341,12 +341,12 @@ function Changed({ answer, children }: { answer: Answer; children: ReactNode }) 
       </h2>
       <ul className="stack tight">
         {answer.evidence_changed.map((one) => (
-          <li key={`${one.fact_id} ${one.change}`} className="break">
-            {one.change === "removed" ? (
-              <span>{text(one.fact_id)}</span>
+          <li key={`${one.fact_id ?? one.key} ${one.change}`} className="break">
+            {one.change === "removed" || !one.fact_id ? (
+              <span>{text(one)}</span>
             ) : (
               <Link to="/r/$slug/facts/$id" params={{ slug, id: one.fact_id }}>
-                {text(one.fact_id)}
+                {text(one)}
               </Link>
             )}{" "}
             {changeWord(one.change)}

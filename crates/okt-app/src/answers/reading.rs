@@ -5,7 +5,7 @@ use std::time::Duration;
 use okt_auth::permissions::{ConceptRead, FactRead, SourceRead};
 use okt_auth::{RepoAccess, RepoScope};
 use okt_model::{
-    Answer, AnswerEvent, AnswerId, AnswerStatus, Error, Evidence, EvidenceChange, EvidenceKind, FactId,
+    Answer, AnswerEvent, AnswerId, AnswerStatus, Cited, Error, Evidence, EvidenceChange, EvidenceKind,
     Feedback, JobId, JobState, Result, Subject, SubjectKind,
 };
 use okt_queue::jobs::{self, TenantFilter};
@@ -31,8 +31,8 @@ pub struct SeenAnswer {
     pub answer: Answer,
     pub is_own: bool,
     pub events: Vec<AnswerEvent>,
-    /// What became of facts that it cites.
-    pub changes: Vec<(FactId, EvidenceChange)>,
+    /// What became of what it cites.
+    pub changes: Vec<(Cited, EvidenceChange)>,
     /// What the caller has said of it.
     pub feedback: Vec<Feedback>,
 }

@@ -86,9 +86,6 @@ impl Answering<'_> {
             whole,
         };
         answers::end(&mut tx, repository, answer.no, &end).await?;
-        // What changed while it was written was noted before it cited anything.
-        let cited: Vec<i64> = cited.into_iter().map(|(no, _)| no).collect();
-        answers::mark_changed(&mut tx, repository, &cited).await?;
         let output = serde_json::json!({ "status": status.as_str(), "sentences": coverage.shown, "dropped": coverage.dropped });
         tx.commit(Some(output)).await
     }

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::NaiveDate;
 use okt_model::{
-    AnswerFilters, AnswerId, EvidenceChange, EvidenceChanges, FactId, RepositoryId, SourceId, WebhookEvent,
+    AnswerFilters, AnswerId, Cited, EvidenceChange, EvidenceChanges, FactId, RepositoryId, SourceId,
+    WebhookEvent,
 };
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -84,7 +85,7 @@ pub async fn add_facts(
     Ok(())
 }
 
-/// What became of the facts that answers cite, since they were asked.
+/// What became of the facts and passages that answers cite, since they were asked.
 #[tracing::instrument(level = "debug", name = "db.answers.list_changes", skip_all)]
 pub async fn list_changes(
     conn: &mut PgConnection,
@@ -135,9 +136,45 @@ pub async fn list_changes(
             Some(_) if row.contradicted => EvidenceChange::Contradicted,
             Some(_) => continue,
         };
-        changes.entry(row.answer_no).or_default().push((row.fact_id.into(), change));
+        changes.entry(row.answer_no).or_default().push((Cited::Fact(row.fact_id.into()), change));
+    }
+    for (answer, key, change) in list_changed_passages(conn, repository, answers).await? {
+        changes.entry(answer).or_default().push((Cited::Passage(key), change));
     }
     Ok(changes)
+}
+
+/// The passages that answers cite and whose sources were retracted or deleted: the answers, and the keys. No row says which they are; they
+/// are the keys of a sentence that stand for no fact.
+async fn list_changed_passages(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    answers: &[i64],
+) -> Result<Vec<(i64, String, EvidenceChange)>> {
+    let rows = sqlx::query!(
+        r#"SELECT DISTINCT s.answer_no AS "answer_no!", f.one ->> 'key' AS "key!", o.no IS NULL AS "removed!"
+             FROM okt_repository.answer_events s
+             JOIN okt_repository.answer_events e
+               ON e.repository_id = $1 AND e.answer_no = s.answer_no AND e.event ->> 'event' = 'evidence'
+            CROSS JOIN LATERAL jsonb_array_elements(e.event -> 'facts') AS f (one)
+             -- Its source is taken out of the evidence when it is deleted.
+             LEFT JOIN okt_repository.sources o
+                    ON o.repository_id = $1 AND o.id = (f.one #>> '{source,id}')::uuid
+             LEFT JOIN okt_repository.source_marks m
+                    ON m.repository_id = $1 AND m.source_no = o.no AND m.kind = 'retracted'
+            WHERE s.repository_id = $1 AND s.answer_no = ANY ($2) AND s.event ->> 'event' = 'sentence'
+              AND jsonb_array_length(s.event -> 'keys') > jsonb_array_length(s.event -> 'facts')
+              AND f.one ->> 'kind' = 'passage' AND s.event -> 'keys' ? (f.one ->> 'key')
+              AND (o.no IS NULL OR m.source_no IS NOT NULL)
+            ORDER BY 1, 2"#,
+        repository.uuid(),
+        answers,
+    );
+    let changed = rows.fetch_all(conn).await?.into_iter().map(|row| {
+        let change = if row.removed { EvidenceChange::Removed } else { EvidenceChange::Retracted };
+        (row.answer_no, row.key, change)
+    });
+    Ok(changed.collect())
 }
 
 /// Those of these facts that still stand, by their numbers: they are there, and neither they nor what they were merged into is rejected
@@ -183,18 +220,45 @@ pub async fn mark_changed(
         facts,
     );
     let citing = citing.fetch_all(&mut *conn).await?;
-    if citing.is_empty() {
+    mark(conn, repository, &citing).await
+}
+
+/// As [`mark_changed`], of the answers that quote one of these sources: what is a passage changes with its source, and no fact does.
+pub(crate) async fn mark_quoting(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    sources: &[Uuid],
+) -> Result<()> {
+    let quoting = sqlx::query_scalar!(
+        r#"SELECT DISTINCT answer_no AS "no!" FROM okt_repository.answer_sources
+            WHERE repository_id = $1 AND source_id = ANY ($2) ORDER BY 1"#,
+        repository.uuid(),
+        sources,
+    );
+    let quoting = quoting.fetch_all(&mut *conn).await?;
+    mark(conn, repository, &quoting).await?;
+    Ok(())
+}
+
+/// As [`mark_changed`], of these answers. One that runs is marked when it ends: whoever writes it holds its row, and may wait for a source.
+pub(crate) async fn mark(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    answers: &[i64],
+) -> Result<Vec<AnswerId>> {
+    if answers.is_empty() {
         return Ok(Vec::new());
     }
-    let changes = list_changes(conn, repository, &citing).await?;
+    let changes = list_changes(conn, repository, answers).await?;
     let other: Vec<i64> = changes.into_keys().collect();
     let marked = sqlx::query_scalar!(
         "UPDATE okt_repository.answers
             SET evidence_changed_at = CASE WHEN no = ANY ($3) THEN clock_timestamp() END
           WHERE repository_id = $1 AND no = ANY ($2) AND (no = ANY ($3)) = (evidence_changed_at IS NULL)
+            AND status <> 'running'
          RETURNING CASE WHEN no = ANY ($3) THEN id END",
         repository.uuid(),
-        &citing,
+        answers,
         &other,
     );
     let marked = marked.fetch_all(&mut *conn).await?.into_iter();

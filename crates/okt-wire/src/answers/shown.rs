@@ -3,8 +3,9 @@
 use chrono::Datelike as _;
 use okt_app::SeenAnswer;
 use okt_model::{
-    AnswerEvent, AnswerFilters, AnswerMode, AnswerSentence, AnswerStatus, Cost, Coverage, DisagreeingFact,
-    DropReason, DroppedSentence, Evidence, EvidenceKind, Feedback, FoundThrough, NamedConcept, WhyExtractive,
+    AnswerEvent, AnswerFilters, AnswerMode, AnswerSentence, AnswerStatus, Cited, Cost, Coverage,
+    DisagreeingFact, DropReason, DroppedSentence, Evidence, EvidenceKind, Feedback, FoundThrough,
+    NamedConcept, WhyExtractive,
 };
 
 use super::AskFilters;
@@ -168,7 +169,13 @@ impl Shown<'_> {
             took_ms: answer.finished_at.map(|end| (end - answer.created_at).num_milliseconds()),
             evidence_changed: changes
                 .into_iter()
-                .map(|(fact, change)| EvidenceChangeView { fact_id: fact.uuid(), change: change.as_str() })
+                .map(|(cited, change)| {
+                    let (fact_id, key) = match cited {
+                        Cited::Fact(fact) => (Some(fact.uuid()), None),
+                        Cited::Passage(key) => (None, Some(key)),
+                    };
+                    EvidenceChangeView { fact_id, key, change: change.as_str() }
+                })
                 .collect(),
             feedback: feedback.into_iter().map(FeedbackView::from).collect(),
             problem: None,

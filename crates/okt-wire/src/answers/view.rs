@@ -270,11 +270,16 @@ pub struct CostView {
     pub calls: u32,
 }
 
-/// A fact that is not what it was when it was cited.
+/// A fact or a passage that is not what it was when it was cited.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ChangedEvidence)]
 pub struct EvidenceChangeView {
-    pub fact_id: Uuid,
+    /// Null of a passage.
+    #[schema(required)]
+    pub fact_id: Option<Uuid>,
+    /// Of a passage: its key among `facts`.
+    #[schema(required, example = json!(null))]
+    pub key: Option<String>,
     /// `rejected`, `removed`, `retracted` (all its sources were) or `contradicted` (by a fact that was found since).
     #[schema(value_type = schema::EvidenceChange)]
     pub change: &'static str,

@@ -1,9 +1,12 @@
 //! What an answer rests on is watched: an answer says when it is not what it was.
 
+use okt_testkit::llm::{Behaviour, sentences};
 use okt_testkit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::{FUNDY, OPENED, RANCE, TURBINES, ask, extractive, list, say};
+use super::{
+    FUNDY, OPENED, RANCE, TURBINES, ask, by_model, extractive, faithful, list, say, sound, without_facts,
+};
 
 async fn changes(app: &okt_testkit::app::TestApp, id: &str) -> Vec<Value> {
     list(&app.read(&format!("/answers/{id}")).await, "evidence_changed").to_vec()
@@ -22,7 +25,7 @@ async fn a_fact_that_is_rejected_or_gone_is_told_of() {
         assert!(set.status.is_success(), "{set:?}");
     };
     set("rejected").await;
-    assert_eq!(changes(&app, id).await, [json!({ "fact_id": fact, "change": "rejected" })]);
+    assert_eq!(changes(&app, id).await, [json!({ "fact_id": fact, "key": null, "change": "rejected" })]);
     assert_eq!(app.read("/answers").await["data"][0]["evidence_changed"], true);
     // The same question is answered anew.
     let anew = ask(&app, TURBINES).await;
@@ -36,7 +39,7 @@ async fn a_fact_that_is_rejected_or_gone_is_told_of() {
         .put(&format!("/sources/{source}/mark"), &json!({ "kind": "retracted", "reason": "withdrawn" }))
         .await;
     assert!(marked.status.is_success(), "{marked:?}");
-    assert_eq!(changes(&app, id).await, [json!({ "fact_id": fact, "change": "retracted" })]);
+    assert_eq!(changes(&app, id).await, [json!({ "fact_id": fact, "key": null, "change": "retracted" })]);
     let without = ask(&app, TURBINES).await;
     assert!(list(&without, "facts").iter().all(|one| one["id"] != fact), "no evidence: {without:#}");
     assert!(app.delete(&format!("/sources/{source}/mark")).await.status.is_success());
@@ -44,7 +47,7 @@ async fn a_fact_that_is_rejected_or_gone_is_told_of() {
 
     assert_eq!(app.delete(&format!("/sources/{source}")).await.status, 204);
     app.quiet().await;
-    assert_eq!(changes(&app, id).await, [json!({ "fact_id": fact, "change": "removed" })]);
+    assert_eq!(changes(&app, id).await, [json!({ "fact_id": fact, "key": null, "change": "removed" })]);
     let kept = app.read(&format!("/answers/{id}")).await;
     assert_eq!(kept["sentences"], answer["sentences"], "it says what it said");
     // The words of the source are gone with it, but for those.
@@ -113,11 +116,43 @@ async fn what_contradicts_the_fact_into_which_a_cited_one_was_merged_is_told_of(
         app.sql(&statement).await;
     }
     let told = changes(&app, id).await;
-    assert!(told.contains(&json!({ "fact_id": fact, "change": "contradicted" })), "{told:?}");
+    assert!(told.contains(&json!({ "fact_id": fact, "key": null, "change": "contradicted" })), "{told:?}");
     let noted =
         "SELECT count(*) FROM okt_repository.report_facts r JOIN okt_repository.facts f ON f.no = r.fact_no";
     assert!(
         app.count(&format!("{noted} WHERE f.text = '{OPENED}'")).await > 0,
         "it is looked at for webhooks as well"
     );
+}
+
+#[tokio::test]
+async fn a_passage_whose_source_is_retracted_or_gone_is_told_of() {
+    let writes = |_: &str, facts: &[(&str, &str)]| {
+        let first = facts.first().map_or("zzzz", |(key, _)| *key);
+        sentences(&[(RANCE, &[first][..])], "")
+    };
+    let app = by_model(Behaviour { writes, ..faithful() }, &[], &[&without_facts(RANCE)]).await;
+    let answer = ask(&app, TURBINES).await;
+    sound(&answer);
+    let (id, sentence) = (answer["id"].as_str().unwrap(), &answer["sentences"][0]);
+    assert_eq!((&sentence["text"], &sentence["fact_ids"]), (&json!(RANCE), &json!([])), "{answer:#}");
+    let changed = |change: &str| [json!({ "fact_id": null, "key": sentence["keys"][0], "change": change })];
+    let marked = async || {
+        app.count("SELECT count(*) FROM okt_repository.answers WHERE evidence_changed_at IS NOT NULL").await
+    };
+    assert_eq!((changes(&app, id).await.len(), marked().await), (0, 0));
+
+    let source = answer["facts"][0]["source"]["id"].as_str().unwrap();
+    let mark = format!("/sources/{source}/mark");
+    let set = app.put(&mark, &json!({ "kind": "retracted", "reason": "withdrawn" })).await;
+    assert!(set.status.is_success(), "{set:?}");
+    assert_eq!(changes(&app, id).await, changed("retracted"));
+    assert_eq!(marked().await, 1, "webhooks are told");
+    assert_eq!(app.read("/answers").await["data"][0]["evidence_changed"], true);
+    assert!(app.delete(&mark).await.status.is_success());
+    assert_eq!((changes(&app, id).await.len(), marked().await), (0, 0), "it is what it was");
+
+    assert_eq!(app.delete(&format!("/sources/{source}")).await.status, 204);
+    assert_eq!(changes(&app, id).await, changed("removed"));
+    assert_eq!(marked().await, 1);
 }
