@@ -298,7 +298,8 @@ fn report_body(seen: &SeenAnswer) -> String {
     let mut body = Vec::new();
     for event in &seen.events {
         let AnswerEvent::Sentence(sentence) = event else { continue };
-        if sentence.verdict != Verdict::Supported {
+        // Of one that rests on passages alone the caller may not see the words.
+        if sentence.verdict != Verdict::Supported || sentence.text.is_empty() {
             continue;
         }
         body.push(if sentence.facts.is_empty() {

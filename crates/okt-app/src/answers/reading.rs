@@ -277,7 +277,16 @@ fn for_reader(scope: &RepoAccess, mut event: AnswerEvent) -> AnswerEvent {
         AnswerEvent::Evidence { facts, .. } => facts.iter_mut().for_each(hide),
         AnswerEvent::Disagreeing { facts, .. } => facts.iter_mut().for_each(|one| hide(&mut one.evidence)),
         AnswerEvent::Understood { concepts: named, .. } if !concepts => named.clear(),
-        AnswerEvent::Sentence(sentence) if !concepts => sentence.group = None,
+        AnswerEvent::Sentence(sentence) => {
+            if !sources && sentence.facts.is_empty() {
+                sentence.text.clear();
+            }
+            if !concepts {
+                sentence.group = None;
+            }
+        }
+        // Nobody has kept what it cites: it may be the words of a passage.
+        AnswerEvent::Dropped(dropped) if !sources => dropped.is_shown = false,
         _ => {}
     }
     event

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use okt_testkit::accounts::send;
+use okt_testkit::accounts::{api_key, send};
 use okt_testkit::app::TestApp;
 use okt_testkit::llm::{Behaviour, Faults, sentences};
 use okt_testkit::wait::eventually;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     COPPER, FUNDY, OPENED, RANCE, SIHWA, TURBINES, ask, by_model, faithful, list, read_until, sound, stream,
-    supports_what_it_has, texts,
+    supports_what_it_has, texts, without_facts,
 };
 
 /// The key under which a text was given.
@@ -449,4 +449,31 @@ async fn what_a_checker_said_with_other_instructions_is_not_given_again() {
     assert_eq!(used.status, 200, "{used:?}");
     let anew = ask(&app, TURBINES).await;
     assert_eq!((&anew["cached"], &anew["mode"]), (&json!(false), &json!("model")), "{anew:#}");
+}
+
+#[tokio::test]
+async fn whoever_may_not_read_sources_sees_no_words_that_rest_on_passages_alone() {
+    let writes = |_: &str, facts: &[(&str, &str)]| {
+        let (rance, opened) = (key_of(facts, "24 turbines"), key_of(facts, "1966"));
+        let wrong = "The Rance tidal power station has 99 turbines.";
+        sentences(&[(RANCE, &[rance][..]), (OPENED, &[opened]), (wrong, &[rance])], "")
+    };
+    let behaviour = Behaviour { writes, posture: |_, _| "supports", ..Behaviour::default() };
+    let app = by_model(behaviour, &[], &[&without_facts(RANCE), OPENED]).await;
+    let answer = ask(&app, TURBINES).await;
+    sound(&answer);
+    assert_eq!(texts(&answer, "sentences"), [RANCE, OPENED], "{answer:#}");
+    assert!(answer["dropped"][0]["text"].is_string(), "{answer:#}");
+    let (_, token) = api_key(&app.service, &app.owner, &["repository:read", "fact:read"]).await;
+    let path = app.path(&format!("/answers/{}", answer["id"].as_str().unwrap()));
+    let read = async |path: &str| {
+        let request = app.service.request(Method::GET, path).bearer_auth(&token);
+        okt_testkit::client::Answer::of(request).await
+    };
+    let seen = read(&path).await;
+    assert_eq!(texts(&seen.json(), "sentences"), ["", OPENED], "{seen:?}");
+    assert_eq!(seen.json()["dropped"][0]["text"], Value::Null, "{seen:?}");
+    for seen in [seen.text, read(&format!("{path}/events")).await.text] {
+        assert!(!seen.contains("24 turbines") && !seen.contains("99 turbines"), "{seen}");
+    }
 }
