@@ -324,6 +324,34 @@ async fn what_disagrees_stands_beside_what_is_cited() {
 }
 
 #[tokio::test]
+async fn a_fact_of_a_pdf_leads_to_the_page_on_which_its_words_stand() {
+    let app = extractive(&[]).await;
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sample/tides.pdf");
+    let pdf = std::fs::read(path).expect("the document of the quickstart");
+    let added = app.upload("tides.pdf", "application/pdf", &pdf).await.json();
+    let source = added["source_id"].as_str().unwrap();
+    app.settled(source).await;
+    app.quiet().await;
+    let answer = ask(&app, TURBINES).await;
+    sound(&answer);
+    let facts: Vec<&Value> = list(&answer, "facts").iter().filter(|one| one["kind"] == "fact").collect();
+    assert!(facts.iter().any(|one| one["text"].as_str().unwrap().contains("24 turbines")), "{answer:#}");
+    let one_line = |text: &Value| {
+        text.as_str().unwrap().split_whitespace().map(str::to_owned).collect::<Vec<String>>().join(" ")
+    };
+    for one in facts {
+        let number = &one["source"]["page"];
+        assert!(one["source"]["url"].as_str().unwrap().ends_with(&format!("page={number}")), "{one:#}");
+        let page = app.read(&format!("/sources/{source}/pages/{number}")).await;
+        let cited = list(&page, "sentences").iter().find(|sentence| {
+            list(sentence, "fact_ids").contains(&one["id"])
+                && one_line(&one["quote"]).contains(&one_line(&sentence["text"]))
+        });
+        assert!(cited.is_some_and(|sentence| !list(sentence, "boxes").is_empty()), "{one:#} {page:#}");
+    }
+}
+
+#[tokio::test]
 async fn a_passage_stands_in_where_there_are_no_facts() {
     let mut app = TestApp::builder().settings(&[SOON]).start().await;
     app.work().await;

@@ -3,7 +3,7 @@
 use okt_testkit::llm::{Behaviour, sentences};
 use serde_json::json;
 
-use super::{FUNDY, OPENED, RANCE, SIHWA, TURBINES, ask, by_model, list, sound, texts};
+use super::{FUNDY, OPENED, RANCE, SIHWA, TURBINES, ask, by_model, faithful, list, sound, texts};
 
 const QUESTIONS: [(&str, &str, &str); 4] = [
     (TURBINES, RANCE, "24 turbines"),
@@ -52,4 +52,21 @@ async fn with_the_evidence_there_is_an_answer_and_without_it_there_is_none() {
         assert_ne!(answer["cached"], json!(true), "the evidence is not what it was: {answer:#}");
     }
     assert_eq!((false_answers, asked), (0, 4));
+}
+
+#[tokio::test]
+async fn what_is_missing_may_be_shown_by_a_fact_that_says_so() {
+    const GAP: &str =
+        "The archive of the Rance tidal power station has no record of the day on which it was opened.";
+    const MISSING: &str = "when the Rance tidal power station was opened";
+    let writes = |_: &str, facts: &[(&str, &str)]| {
+        let gap = facts.iter().find(|(_, text)| text.contains("no record")).map_or("zzzz", |(key, _)| *key);
+        sentences(&[(GAP, &[gap][..])], MISSING)
+    };
+    let app = by_model(Behaviour { writes, ..faithful() }, &[], &[GAP, RANCE, SIHWA]).await;
+    let answer = ask(&app, "When was the Rance tidal power station opened?").await;
+    sound(&answer);
+    // It cites what shows the gap, and that is no reason to leave it out.
+    assert_eq!(texts(&answer, "sentences"), [GAP], "{answer:#}");
+    assert_eq!((&answer["status"], &answer["missing"]), (&json!("answered"), &json!(MISSING)), "{answer:#}");
 }
