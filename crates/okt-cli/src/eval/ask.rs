@@ -2,7 +2,8 @@
 //!
 //! Without `--check` the folder is one that `okt eval retrieval` reads, whose documents are in the repository already
 //! (`okt eval retrieval DIR --load-only`): each question is asked, and the evidence that the answer was given is compared with the
-//! documents that answer it. No model writes anything.
+//! documents that answer it, and with what `deep` search finds. No model writes anything but with `--model`: then what became of its
+//! sentences is counted, and what they cost.
 //!
 //! With `--check` the folder is one that `okt eval posture` reads: claims are held against their texts as sentences of an answer are
 //! against what they cite, by the rules alone; and sentences in which a number, a name or a "not" was swapped against the sentences
@@ -11,7 +12,7 @@
 mod check;
 mod swaps;
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,17 +20,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use okt_search::{mean, recall_at};
+use okt_search::mean;
 use serde_json::{Value, json};
 
-use super::retrieval::ask::{Found, Known, Source};
+use super::retrieval::ask::{self as search, Found, Known, Source};
 use super::retrieval::load;
+use super::retrieval::report::{self, Run};
 use super::retrieval::set::{self, Question, Set};
 use crate::client::{Client, given};
 
 /// As long as a question may be.
 const LONGEST: usize = 2_000;
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_mins(10);
+/// What evidence is made of.
+const TYPES: &str = "facts,passages";
 
 #[derive(Args)]
 pub struct AskArgs {
@@ -42,6 +46,9 @@ pub struct AskArgs {
     /// With `--check`: prints what passed and should not have.
     #[arg(long, requires = "check")]
     list: bool,
+    /// Has a model write the answers, which is paid for, and says what became of its sentences.
+    #[arg(long, conflicts_with = "check")]
+    model: bool,
     /// The address of the service, such as `http://localhost:8080`; `OKT_URL` if it is not given.
     #[arg(long)]
     url: Option<String>,
@@ -70,29 +77,45 @@ pub fn measure(args: &AskArgs) -> anyhow::Result<(String, ExitCode)> {
     let repository = args.repository.clone().unwrap_or_else(|| format!("eval-{}", set.name));
     let client = Client::new(&url, &key, repository)?;
     let runtime = tokio::runtime::Runtime::new().context("can't start the runtime")?;
-    Ok((runtime.block_on(evidence(&client, &set))?, ExitCode::SUCCESS))
+    Ok((runtime.block_on(evidence(&client, &set, args.model))?, ExitCode::SUCCESS))
 }
 
 /// What one question was given.
 struct Given {
-    found: Found,
+    answer: Value,
     tokens: u64,
-    took: Duration,
 }
 
-async fn evidence(client: &Client, set: &Set) -> anyhow::Result<String> {
+async fn evidence(client: &Client, set: &Set, by_model: bool) -> anyhow::Result<String> {
     let known = Known::of(set, &load::sources(client).await?)?;
-    let mut all = Vec::new();
+    let (mut runs, mut all) = ([Run::new("ask"), Run::new("deep")], Vec::new());
     for question in &set.questions {
-        all.push(ask(client, set, &known, question).await.with_context(|| question.text.clone())?);
+        let asked = ask(client, set, &known, question, by_model).await;
+        let (found, given) = asked.with_context(|| question.text.clone())?;
+        let deep = search::ask(client, set, &known, question, "deep", TYPES).await;
+        runs[0].found.push(found);
+        runs[1].found.push(deep.with_context(|| question.text.clone())?);
+        all.push(given);
     }
-    Ok(table(set, &known, &all))
+    let mut out = report::table(set, &known, TYPES, &runs, ("deep", Some("ask")));
+    out += &of_evidence(set, &runs[0], &all);
+    if by_model {
+        out += &of_models(&all);
+    }
+    Ok(out)
 }
 
-async fn ask(client: &Client, set: &Set, known: &Known, question: &Question) -> anyhow::Result<Given> {
+async fn ask(
+    client: &Client,
+    set: &Set,
+    known: &Known,
+    question: &Question,
+    by_model: bool,
+) -> anyhow::Result<(Found, Given)> {
     let text: String = question.text.chars().take(LONGEST).collect();
+    let mode = if by_model { "model" } else { "extractive" };
     let begun = Instant::now();
-    let mut answer = client.post("/ask", &json!({ "question": text, "mode": "extractive" })).await?.body;
+    let mut answer = client.post("/ask", &json!({ "question": text, "mode": mode })).await?.body;
     if let Some(id) = answer["answer_id"].as_str().map(str::to_owned) {
         let path = format!("/answers/{id}");
         loop {
@@ -106,7 +129,7 @@ async fn ask(client: &Client, set: &Set, known: &Known, question: &Question) -> 
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
-    let took = begun.elapsed();
+    let mut found = Found { took: begun.elapsed(), mode: "ask".to_owned(), ..Found::default() };
     let facts = answer["facts"].as_array().context("the answer has no facts")?;
     let rows: Vec<Value> = facts
         .iter()
@@ -117,9 +140,9 @@ async fn ask(client: &Client, set: &Set, known: &Known, question: &Question) -> 
             })
         })
         .collect();
-    let mut found = Found::default();
     found.take(set, known, &json!({ "data": rows }))?;
-    Ok(Given { found, tokens: facts.iter().map(tokens).sum(), took })
+    let tokens = facts.iter().map(tokens).sum();
+    Ok((found, Given { answer, tokens }))
 }
 
 /// As a model would be shown it.
@@ -130,44 +153,86 @@ fn tokens(fact: &Value) -> u64 {
     okt_extract::estimate(&format!("[kqzb] {own} — {quote} ({}, 2000)", text(&fact["source"]["title"])))
 }
 
-fn table(set: &Set, known: &Known, all: &[Given]) -> String {
-    let number = |(rank, source): (usize, &Source)| match source {
-        Source::Document(at) => *at,
-        Source::Other(..) => usize::MAX - rank,
-    };
-    let recalls = |k: usize| -> Vec<f64> {
-        let pairs = set.questions.iter().zip(all);
-        pairs
-            .map(|(question, given)| {
-                let ranked: Vec<usize> = given.found.sources.iter().enumerate().map(number).collect();
-                let gold: HashSet<usize> = question.gold.iter().copied().collect();
-                recall_at(&ranked, &gold, k)
-            })
-            .collect()
-    };
-    let in_twenty = recalls(20);
-    let complete: Vec<f64> = in_twenty.iter().map(|recall| f64::from(u8::from(*recall >= 1.0))).collect();
+/// What a model has to work with.
+fn of_evidence(set: &Set, run: &Run, all: &[Given]) -> String {
+    let complete: Vec<f64> = set
+        .questions
+        .iter()
+        .zip(&run.found)
+        .map(|(question, found)| {
+            let has = |gold: &usize| found.sources.iter().take(20).any(|one| *one == Source::Document(*gold));
+            f64::from(u8::from(question.gold.iter().all(has)))
+        })
+        .collect();
     let mut tokens: Vec<u64> = all.iter().map(|given| given.tokens).collect();
-    let mut times: Vec<Duration> = all.iter().map(|given| given.took).collect();
     tokens.sort_unstable();
-    times.sort_unstable();
-    let at = |length: usize, percent: usize| (length * percent).div_ceil(100).saturating_sub(1);
-    let token = |percent| tokens.get(at(tokens.len(), percent)).copied().unwrap_or_default();
-    let time =
-        |percent| times.get(at(times.len(), percent)).copied().unwrap_or_default().as_secs_f64() * 1000.0;
+    let token = |percent: usize| {
+        let at = (tokens.len() * percent).div_ceil(100).saturating_sub(1);
+        tokens.get(at).copied().unwrap_or_default()
+    };
     let mut out = String::new();
-    let _ = writeln!(out, "{}: {} questions, the evidence of extractive answers", set.title, all.len());
-    if known.missing > 0 {
-        let _ =
-            writeln!(out, "{} texts are not processed in the repository and can't be found", known.missing);
-    }
-    for k in [2, 5, 10, 20] {
-        let _ = writeln!(out, "  recall@{k:<24} {:.4}", mean(&recalls(k)));
-    }
-    let _ = writeln!(out, "  all documents in 20             {:.4}", mean(&complete));
-    let _ = writeln!(out, "  tokens of the evidence, p50     {}", token(50));
-    let _ = writeln!(out, "  tokens of the evidence, p95     {}", token(95));
-    let _ = writeln!(out, "  time of the answer, p50 (ms)    {:.0}", time(50));
-    let _ = writeln!(out, "  time of the answer, p95 (ms)    {:.0}", time(95));
+    let _ = writeln!(out, "\nall documents in 20: {:.4}", mean(&complete));
+    let _ = writeln!(out, "tokens of the evidence: p50 {}, p95 {}", token(50), token(95));
     out
+}
+
+/// What became of what models wrote.
+fn of_models(all: &[Given]) -> String {
+    let (mut said, mut usd) = (Vec::new(), 0.0);
+    for Given { answer, .. } in all {
+        said.push(("answers", &answer["status"]));
+        said.extend(list(answer, "sentences").iter().map(|sentence| ("sentences", &sentence["verdict"])));
+        said.extend(list(answer, "dropped").iter().map(|dropped| ("dropped", &dropped["code"])));
+        usd += answer["cost"]["usd"].as_f64().unwrap_or_default();
+    }
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for (of, word) in said {
+        *counts.entry((of, word.as_str().unwrap_or("none"))).or_default() += 1;
+    }
+    let mut out = String::new();
+    for ((of, word), count) in counts {
+        let _ = writeln!(out, "{of:<10} {word:<14} {count:>6}");
+    }
+    let _ = writeln!(out, "US dollars {usd:.4}");
+    out
+}
+
+fn list<'v>(answer: &'v Value, name: &str) -> &'v [Value] {
+    answer[name].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_became_of_answers_is_counted() {
+        let answer = |status: &str, verdicts: &[&str], dropped: &[&str], usd: f64| Given {
+            answer: json!({
+                "status": status, "cost": { "usd": usd },
+                "sentences": verdicts.iter().map(|verdict| json!({ "verdict": verdict })).collect::<Vec<_>>(),
+                "dropped": dropped.iter().map(|code| json!({ "code": code })).collect::<Vec<_>>(),
+            }),
+            tokens: 0,
+        };
+        let all = [
+            answer("answered", &["supported", "supported"], &[], 0.001),
+            answer("partly", &["unverified"], &["number", "number"], 0.0005),
+        ];
+        let lines: Vec<String> = of_models(&all)
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "answers answered 1",
+                "answers partly 1",
+                "dropped number 2",
+                "sentences supported 2",
+                "sentences unverified 1",
+                "US dollars 0.0015",
+            ]
+        );
+    }
 }

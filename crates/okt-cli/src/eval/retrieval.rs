@@ -7,7 +7,7 @@
 
 pub(super) mod ask;
 pub(super) mod load;
-mod report;
+pub(super) mod report;
 pub(super) mod set;
 
 use std::io::Write as _;
@@ -121,7 +121,7 @@ async fn asked(client: &Client, set: &Set, args: &RetrievalArgs) -> anyhow::Resu
             say(&format!("{} of {} questions asked", number + 1, set.questions.len()));
         }
     }
-    Ok(report::table(set, &known, types, &runs))
+    Ok(report::table(set, &known, types, &runs, ("lexical", None)))
 }
 
 /// Progress, for who waits.

@@ -11,8 +11,6 @@ use super::ask::{Found, Known, Source};
 use super::set::{Measure, Question, Set, without_blanks};
 
 const WORST: usize = 10;
-/// With which all modes are compared.
-const BASE: &str = "lexical";
 const DRAWS: usize = 2000;
 const SEED: u64 = 1;
 
@@ -109,16 +107,23 @@ fn evidence(wanted: &[String], texts: &[String]) -> (Vec<usize>, HashSet<usize>,
     (rows, relevant, sum / float(distinct.clamp(1, 10)))
 }
 
-pub fn table(set: &Set, known: &Known, types: &str, runs: &[Run]) -> String {
+/// All modes are compared with `base`. The worst questions are those of one mode, or else of the best.
+pub fn table(
+    set: &Set,
+    known: &Known,
+    types: &str,
+    runs: &[Run],
+    (base, worst_of): (&str, Option<&str>),
+) -> String {
     let main = main_figure(set.measure);
     let all: Vec<Vec<Vec<f64>>> = runs.iter().map(|run| run.figures(set)).collect();
     let column = |of: &[Vec<f64>], at: usize| -> Vec<f64> {
         of.iter().filter_map(|row| row.get(at).copied()).collect()
     };
-    let base = runs.iter().position(|run| run.mode == BASE).and_then(|at| all.get(at));
-    let base = base.map(|figures| column(figures, main));
+    let of_base = runs.iter().position(|run| run.mode == base).and_then(|at| all.get(at));
+    let of_base = of_base.map(|figures| column(figures, main));
 
-    let mut lines = vec![heading(set.measure)];
+    let mut lines = vec![heading(set.measure, base)];
     for (run, figures) in runs.iter().zip(&all) {
         let mark = if run.others().is_empty() { "" } else { "*" };
         let mut line = vec![format!("{}{mark}", run.mode), run.found.len().to_string()];
@@ -127,7 +132,7 @@ pub fn table(set: &Set, known: &Known, types: &str, runs: &[Run]) -> String {
         line.extend(
             [50, 95].map(|percent| format!("{:.1}", 1000.0 * percentile(&times, percent).as_secs_f64())),
         );
-        let interval = base.as_ref().filter(|_| run.mode != BASE);
+        let interval = of_base.as_ref().filter(|_| run.mode != base);
         let interval = interval.and_then(|base| paired_interval(base, &column(figures, main), DRAWS, SEED));
         line.push(interval.map_or("-".to_owned(), |it| {
             format!("{:+.4} ({:+.4} to {:+.4})", it.difference, it.low, it.high)
@@ -143,7 +148,8 @@ pub fn table(set: &Set, known: &Known, types: &str, runs: &[Run]) -> String {
                 writeln!(out, "* {count} questions for {} were answered by {mode} search: {why}", run.mode);
         }
     }
-    let best = all.iter().zip(runs).max_by(|(one, _), (other, _)| {
+    let shown = all.iter().zip(runs).filter(|(_, run)| worst_of.is_none_or(|mode| mode == run.mode));
+    let best = shown.max_by(|(one, _), (other, _)| {
         // Of equal ones the first.
         mean(&column(one, main)).total_cmp(&mean(&column(other, main))).then(Ordering::Greater)
     });
@@ -173,11 +179,11 @@ fn head(set: &Set, known: &Known, types: &str) -> String {
     out
 }
 
-fn heading(measure: Measure) -> Vec<String> {
+fn heading(measure: Measure, base: &str) -> Vec<String> {
     let names = names(measure);
     let compared = names.get(main_figure(measure)).copied().unwrap_or_default();
     let words = ["mode", "questions"].into_iter().chain(names.iter().copied()).chain(["p50 ms", "p95 ms"]);
-    words.map(str::to_owned).chain([format!("{compared} against {BASE} (95 %)")]).collect()
+    words.map(str::to_owned).chain([format!("{compared} against {base} (95 %)")]).collect()
 }
 
 /// Questions of which the mode misses something, the worst first.
@@ -256,7 +262,7 @@ mod tests {
         let mut deep = vec![found("deep", &[0, 1], 20), found("hybrid", &[2, 0, 1, 5, 4], 40)];
         deep[1].reason = Some("no concepts".to_owned());
         let runs = [Run { mode: "lexical", found: lexical }, Run { mode: "deep", found: deep }];
-        let table = table(&set, &known(&set), "facts", &runs);
+        let table = table(&set, &known(&set), "facts", &runs, ("lexical", None));
         let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
         let line = |first: &str| lines.iter().find(|line| line.first() == Some(&first)).unwrap();
         assert!(
