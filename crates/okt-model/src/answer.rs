@@ -143,7 +143,7 @@ words! {
     #[serde(rename_all = "snake_case")]
     EvidenceKind {
         Fact = "fact",
-        /// A part of a source that no fact rests on.
+        /// A part of a source whose words none of the facts beside it quotes.
         Passage = "passage",
     }
 }

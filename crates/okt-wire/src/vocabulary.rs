@@ -263,7 +263,7 @@ pub mod schema {
         CheckMethod = all!(okt_model::CheckMethod), "rule";
         /// Why a sentence is not shown.
         DropReason = all!(okt_model::DropReason), "number";
-        /// A fact, or a part of a source that no fact rests on.
+        /// A fact, or a part of a source that none of the facts beside it quotes.
         EvidenceKind = all!(okt_model::EvidenceKind), "fact";
         /// What became of a fact that an answer cites.
         EvidenceChange = all!(okt_model::EvidenceChange), "rejected";

@@ -3277,7 +3277,7 @@ export interface components {
              */
             written: number;
         };
-        /** @description A fact, or a part of a source that no fact rests on, as it was when it was found. */
+        /** @description A fact, or a part of a source that none of the facts beside it quotes, as it was when it was found. */
         AnswerEvidence: {
             /** @description `lexical`, `vector`, `anchor` (the question names the source) and `hop` (reached over a name). */
             found_by: components["schemas"]["FoundThrough"][];
@@ -4839,7 +4839,7 @@ export interface components {
             superseded: boolean;
         };
         /**
-         * @description A fact, or a part of a source that no fact rests on.
+         * @description A fact, or a part of a source that none of the facts beside it quotes.
          * @example fact
          * @enum {string}
          */

@@ -102,7 +102,7 @@ pub struct NamedConceptView {
     pub name: String,
 }
 
-/// A fact, or a part of a source that no fact rests on, as it was when it was found.
+/// A fact, or a part of a source that none of the facts beside it quotes, as it was when it was found.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AnswerEvidence)]
 pub struct EvidenceView {
