@@ -270,6 +270,8 @@ function Sentences({ answer, facts, lit, onLit }: { answer: Answer; facts: Reado
 function Sentence({ sentence, facts, place, marked, isLit, onLit }: { sentence: AnswerSentence; facts: ReadonlyMap<string, EvidenceFact>; place: ReadonlyMap<string, number>; marked: boolean; isLit: boolean; onLit: (keys: ReadonlySet<string>) => void }) {
   const [tone, icon, word] = verdict(sentence.verdict);
   const cited = sentence.keys.flatMap((key) => facts.get(key) ?? []);
+  // Of what rests on passages alone, whoever may not read sources is not given the words.
+  const text = sentence.text || t("You may not read what this rests on.");
   const first = cited[0];
   const enter = () => onLit(new Set(sentence.keys));
   const leave = () => onLit(new Set());
@@ -277,10 +279,10 @@ function Sentence({ sentence, facts, place, marked, isLit, onLit }: { sentence: 
     <span className={`answer-sentence${isLit ? " lit" : ""}`} onMouseEnter={enter} onMouseLeave={leave} onFocus={enter} onBlur={leave} data-sentence={sentence.index}>
       {first ? (
         <Where fact={first} className={marked ? `claim ${tone}` : "item-main"}>
-          {sentence.text}
+          {text}
         </Where>
       ) : (
-        <span className={marked ? `claim ${tone}` : undefined}>{sentence.text}</span>
+        <span className={marked ? `claim ${tone}` : undefined}>{text}</span>
       )}{" "}
       {marked && (
         <span className={`answer-sign ${tone}`}>

@@ -941,6 +941,7 @@ export const de: Record<string, string> = {
   "You have joined {name}": "Sie sind {name} beigetreten",
   "You have spent what one person may spend on questions in a day.": "Sie haben ausgegeben, was eine Person an einem Tag für Fragen ausgeben darf.",
   "You have spent what one person may spend on questions in a day: these are the facts nearest to your question. An administrator of the repository can raise it.": "Sie haben ausgegeben, was eine Person an einem Tag für Fragen ausgeben darf: Das sind die Fakten, die Ihrer Frage am nächsten sind. Die Verwaltung des Repositoriums kann es erhöhen.",
+  "You may not read what this rests on.": "Sie dürfen nicht lesen, worauf das beruht.",
   "You said what you think of it. Change it …": "Sie haben gesagt, was Sie davon halten. Ändern …",
   "You would not see this repository any more.": "Sie würden dieses Repositorium nicht mehr sehen.",
   "Your question": "Ihre Frage",
