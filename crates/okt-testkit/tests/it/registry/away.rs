@@ -124,37 +124,6 @@ async fn a_source_waits_for_a_registry_that_is_asked_too_often() {
     assert!(seen["status"] == "processed" && !is_imported(&seen), "{seen:#}");
 }
 
-/// It never fails, and always takes nearly as long as it may.
-#[tokio::test]
-#[ignore = "the worker of tests asks for too few sources at once to see it"]
-async fn nobody_waits_for_long_for_a_registry_that_is_slow_each_time() {
-    let (mut app, registry) = start().await;
-    // All of them want something of it at once.
-    app.rest();
-    let mut added = Vec::new();
-    for at in 0..16_usize {
-        let path = format!("/gulls-{at}");
-        let package = package(&FACTS);
-        let bytes = package.to_string().into_bytes();
-        registry.offer_as(&app.web.url(&path), &package, bytes.clone(), at);
-        let slow = json_page(bytes).waits(Duration::from_millis(1_600));
-        registry.web.page(&format!("/api/v1/sources/s{at}/decompositions/far-model"), slow);
-        app.web.page(&path, Page::article("Gulls"));
-    }
-    for at in 0..16 {
-        added.push(app.add_page(&format!("/gulls-{at}")).await);
-    }
-    app.work().await;
-    let mut imported = 0;
-    for source in added {
-        let seen = app.settled(&source).await;
-        assert_eq!(seen["status"], "processed", "{seen:#}");
-        imported += usize::from(is_imported(&seen));
-    }
-    // Three after each other, two at once; the others did not wait for their turn.
-    assert!((2..16).contains(&imported), "{imported}");
-}
-
 /// That it takes nothing, or has too much to do for one request, says nothing of what it has.
 #[tokio::test]
 async fn a_registry_that_takes_nothing_or_is_busy_is_still_asked() {
