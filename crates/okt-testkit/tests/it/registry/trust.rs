@@ -8,6 +8,7 @@ use okt_interchange::origin::{self, SigningKey};
 use okt_jobs::ReadWithdrawals;
 use okt_model::Revoked;
 use okt_queue::jobs;
+use okt_testkit::accounts::send;
 use okt_testkit::app::TestApp;
 use okt_testkit::client::Answer;
 use okt_testkit::registry::{StandIn, TestRegistry, package};
@@ -221,7 +222,7 @@ async fn two_sources(app: &TestApp, registry: &StandIn) -> (String, String) {
 
 async fn revoke(app: &TestApp, key: &str, dry_run: bool) -> Vec<Revoked> {
     let mut all = Vec::new();
-    let told = |found: RevokedIn| all.push(found.revoked);
+    let told = |found: RevokedIn| all.extend(found.revoked);
     app.service.api.app.revoke_origin(&Origin::service("test"), key, dry_run, told).await.unwrap();
     all
 }
@@ -328,6 +329,31 @@ async fn all_imports_of_a_key_are_taken_out_together() {
         assert_eq!(app.count(&format!("SELECT count(*) FROM okt_repository.{table}")).await, 0, "{table}");
     }
     assert_eq!(revoke(&app, key(1).id(), false).await, [], "once");
+}
+
+/// It is named, and those behind it lose what came from the key; one that is deleted meanwhile is in the way of nobody, either.
+#[tokio::test]
+async fn a_repository_that_is_moving_keeps_nothing_of_the_key_in_others() {
+    let (app, registry) = start().await;
+    registry.offer_signed(&app.web.url("/gulls"), &package(&FACTS), &key(1));
+    let source = id(&add(&app).await);
+    app.quiet().await;
+    // The latest comes first.
+    let name = json!({"name": "Moving"});
+    let made = send(&app.service, &app.owner.token, Method::POST, "/api/v1/repositories", &name).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let moving = made.json()["id"].as_str().unwrap().to_owned();
+    app.sql(&format!("INSERT INTO okt_repository.closed (repository_id, why) VALUES ('{moving}', 'moving')"))
+        .await;
+    let mut all = Vec::new();
+    let told = |found: RevokedIn| {
+        all.push((found.repository.id.to_string(), found.revoked.map(|gone| gone.imports)));
+    };
+    app.service.api.app.revoke_origin(&Origin::service("test"), key(1).id(), false, told).await.unwrap();
+    assert_eq!(all, [(moving, None), (app.repository.to_string(), Some(1))]);
+    assert_eq!(app.source(&source).await["failure"]["code"], "origin_revoked");
+    app.sql("UPDATE okt_repository.closed SET why = 'deleted'").await;
+    assert_eq!(revoke(&app, key(1).id(), false).await, []);
 }
 
 /// Whoever pushed it to a registry can be revoked as well.
