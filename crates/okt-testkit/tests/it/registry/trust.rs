@@ -5,9 +5,7 @@ use std::time::Duration;
 use http::Method;
 use okt_app::{Origin, RevokedIn};
 use okt_interchange::origin::{self, SigningKey};
-use okt_jobs::ReadWithdrawals;
 use okt_model::Revoked;
-use okt_queue::jobs;
 use okt_testkit::accounts::send;
 use okt_testkit::app::TestApp;
 use okt_testkit::client::Answer;
@@ -19,7 +17,7 @@ use sqlx::Connection as _;
 
 use super::{FACTS, add, builder, id, is_imported, start};
 
-fn key(seed: u8) -> SigningKey {
+pub(super) fn key(seed: u8) -> SigningKey {
     SigningKey::read(&origin::written(&[seed; 32])).unwrap()
 }
 
@@ -425,84 +423,4 @@ async fn takes_other(app: &TestApp, registry: &StandIn) -> bool {
     registry.offer(&app.web.url("/other"), &package(&FACTS));
     let source = app.add_page("/other").await;
     is_imported(&app.settled(&source).await)
-}
-
-/// They are told, and nothing is removed for that.
-#[tokio::test]
-async fn consumers_learn_of_withdrawals() {
-    let (app, registry) = start().await;
-    registry.offer(&app.web.url("/gulls"), &package(&FACTS));
-    let seen = add(&app).await;
-    assert_eq!(seen["origin"]["withdrawn"], Value::Null);
-    let hash = seen["extraction"]["registry"]["package_sha256"].clone();
-    // The same bytes for another source, or of another model, are somebody else's.
-    let row = |source: &str, model: &str, reason: &str| json!({"source_id": source, "model_id": model, "sha256": hash, "withdrawn_at": "2020-03-04T05:06:07Z", "reason": reason});
-    let rows = [
-        row("s2", "far-model", "another source"),
-        row("s1", "near-model", "another model"),
-        row("s1", "far-model", "it is wrong"),
-    ];
-    let withdrawn = json!({"data": rows, "next_cursor": null});
-    for path in [
-        "/api/v1/withdrawals?limit=200",
-        "/api/v1/withdrawals?limit=200&since=2020-03-04T04%3A56%3A07%2B00%3A00",
-    ] {
-        registry.web.page(path, Page::new("application/json", withdrawn.to_string()));
-    }
-    for _ in 0..2 {
-        read_withdrawals(&app).await;
-        let told = app.source(&id(&seen)).await;
-        let expected = json!({"at": "2020-03-04T05:06:07Z", "reason": "it is wrong"});
-        assert_eq!((&told["origin"]["withdrawn"], &told["fact_count"]), (&expected, &json!(3)), "{told:#}");
-    }
-    assert!(registry.web.asked().iter().any(|path| path.contains("since=")), "from where it ended");
-}
-
-async fn read_withdrawals(app: &TestApp) {
-    jobs::push(app.service.api.app.databases(), &ReadWithdrawals {}, Duration::ZERO).await.unwrap();
-    eventually(Duration::from_mins(1), "they are read", async || {
-        let open =
-            "SELECT count(*) FROM okt_tasks.jobs WHERE kind = 'read_withdrawals' AND finished_at IS NULL";
-        let open = app.count(open).await;
-        if open == 0 { Ok(()) } else { Err(open) }
-    })
-    .await;
-}
-
-/// Its job was killed between the import and looking once more whether the key is revoked.
-#[tokio::test]
-async fn what_was_imported_while_its_key_was_revoked_does_not_stay() {
-    let (app, registry) = start().await;
-    registry.offer_signed(&app.web.url("/gulls"), &package(&FACTS), &key(1));
-    let source = id(&add(&app).await);
-    app.sql(&format!("INSERT INTO okt_system.revoked_origins (key_id) VALUES ('{}')", key(1).id())).await;
-    read_withdrawals(&app).await;
-    assert_eq!(app.source(&source).await["failure"]["code"], "origin_revoked");
-}
-
-/// However many there are, and whatever times a registry tells.
-#[tokio::test]
-async fn a_list_of_withdrawals_goes_on_where_it_ended() {
-    let (app, registry) = start().await;
-    registry.offer(&app.web.url("/gulls"), &package(&FACTS));
-    let seen = add(&app).await;
-    let hash = seen["extraction"]["registry"]["package_sha256"].clone();
-    let page = |at: &str, source: &str, next: Value| {
-        let row = json!({"source_id": source, "model_id": "far-model", "sha256": hash, "withdrawn_at": at, "reason": "x"});
-        Page::new("application/json", json!({"data": [row], "next_cursor": next}).to_string())
-    };
-    let (first, second) = ("/api/v1/withdrawals?limit=200", "/api/v1/withdrawals?limit=200&cursor=c1");
-    registry.web.page(first, page("9999-01-01T00:00:00Z", "s9", json!("c1")));
-    registry.web.page(second, Page::new("application/json", "{}").status(503));
-    read_withdrawals(&app).await;
-    registry.web.page(second, page("9999-01-02T00:00:00Z", "s1", Value::Null));
-    read_withdrawals(&app).await;
-    let told = app.source(&id(&seen)).await["origin"]["withdrawn"].clone();
-    assert!(told["at"].as_str().is_some_and(|at| !at.starts_with("9999")), "{told}");
-    read_withdrawals(&app).await;
-    let asked: Vec<String> =
-        registry.web.asked().into_iter().filter(|path| path.contains("withdrawals")).collect();
-    let [one, other, again, later] = &asked[..] else { panic!("{asked:?}") };
-    assert_eq!((&**one, &**other, &**again), (first, second, second));
-    assert!(later.contains("since=") && !later.contains("9999") && !later.contains("cursor="), "{later}");
 }
