@@ -108,6 +108,8 @@ async fn a_source_waits_for_a_registry_that_is_asked_too_often() {
     let path = StandIn::search_path(&url);
     registry.web.page(&path, json_page("{}").status(429).header("retry-after", "1"));
     let source = app.add_page("/gulls").await;
+    // What counts is when it was asked for, which may be long after the source was added.
+    app.sql("UPDATE okt_repository.sources SET created_at = created_at - interval '1 day'").await;
     registry.web.await_asked(&path, 6).await;
     registry.offer(&url, &package(&FACTS));
     let seen = app.settled(&source).await;
@@ -119,7 +121,7 @@ async fn a_source_waits_for_a_registry_that_is_asked_too_often() {
     registry.web.page(&path, json_page("{}").status(429).header("retry-after", "1"));
     let source = app.add_page("/terns").await;
     registry.web.await_asked(&path, 1).await;
-    app.sql("UPDATE okt_repository.sources SET created_at = created_at - interval '1 hour'").await;
+    app.sql("UPDATE okt_repository.outbox SET created_at = created_at - interval '1 hour'").await;
     let seen = app.settled(&source).await;
     assert!(seen["status"] == "processed" && !is_imported(&seen), "{seen:#}");
 }
