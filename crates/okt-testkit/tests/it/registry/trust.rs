@@ -71,7 +71,7 @@ async fn a_repository_says_whose_packages_it_takes() {
     }
 }
 
-fn sha256(bytes: &[u8]) -> [u8; 32] {
+pub(super) fn sha256(bytes: &[u8]) -> [u8; 32] {
     use sha2::{Digest as _, Sha256};
     Sha256::digest(bytes).into()
 }

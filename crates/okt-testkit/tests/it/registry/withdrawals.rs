@@ -2,16 +2,54 @@
 
 use std::time::Duration;
 
+use http::Method;
 use okt_jobs::ReadWithdrawals;
 use okt_queue::jobs;
 use okt_testkit::app::TestApp;
-use okt_testkit::registry::package;
+use okt_testkit::client::Answer;
+use okt_testkit::registry::{TestRegistry, package};
 use okt_testkit::wait::eventually;
 use okt_testkit::web::Page;
 use serde_json::{Value, json};
 
-use super::trust::key;
+use super::service::{URL, path};
+use super::trust::{key, sha256};
 use super::{FACTS, add, id, is_imported, start};
+
+/// Pushing what somebody else has pushed, and being moderated for it, takes nothing away from them.
+#[tokio::test]
+async fn bytes_that_another_key_has_pushed_are_not_withdrawn_with_those_of_a_bad_one() {
+    let registry = TestRegistry::start(&[]).await;
+    let (good, bad) = (registry.key(true, None).await, registry.key(true, None).await);
+    let source = registry.source(&good, URL).await;
+    let body = package(&FACTS);
+    assert_eq!(registry.post(&good, &path(&source), &body).await.status, 201);
+    let bytes = body.to_string();
+    let again = registry.request(Method::POST, &path(&source)).bearer_auth(&bad);
+    let again = again.header("content-type", "application/json");
+    let again = again.header("x-okt-signature", key(1).sign(&sha256(bytes.as_bytes())));
+    assert_eq!(Answer::of(again.body(bytes)).await.status, 201);
+    assert_eq!(registry.count("SELECT count(*) FROM okt_registry.decompositions").await, 2);
+
+    let id = bad.split('.').next().unwrap();
+    assert_eq!(registry.registry.withdraw_all_of(id, "it is spam").await.unwrap(), (1, 0));
+    let told = async || {
+        let told = registry.get(&good, "/api/v1/withdrawals").await.json();
+        told["data"].as_array().unwrap().len()
+    };
+    assert_eq!(told().await, 0, "it is still handed out");
+    let listed = registry.get(&good, &format!("/api/v1/sources/{source}/decompositions")).await.json();
+    assert_eq!(listed["data"].as_array().unwrap().len(), 1, "{listed:#}");
+    let pushed = registry.post(&good, &path(&source), &body).await;
+    assert_eq!((pushed.status.as_u16(), &pushed.json()["facts_new"]), (201, &json!(0)), "{pushed:?}");
+
+    // Until it is withdrawn itself.
+    let source_id = source.parse().unwrap();
+    assert_eq!(registry.registry.withdraw(source_id, "far-model", None, "it is wrong").await.unwrap(), 1);
+    assert_eq!(told().await, 2);
+    let refused = registry.post(&good, &path(&source), &body).await;
+    assert_eq!((refused.status.as_u16(), &*refused.problem()), (409, "conflict"), "{refused:?}");
+}
 
 /// They are told, and nothing is removed for that.
 #[tokio::test]
