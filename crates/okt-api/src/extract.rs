@@ -195,7 +195,7 @@ pub(crate) fn origin(parts: &Parts) -> Origin {
     let address = parts.extensions.get::<ClientAddress>().map(|address| address.0);
     let agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
     let agent = agent.map(|text| text.chars().take(200).collect());
-    Origin { request_id: current_request_id(), address, agent }
+    Origin { request_id: current_request_id(), address, agent, via: None }
 }
 
 /// Who a request is counted against.

@@ -18,6 +18,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
+use okt_app::Origin;
 use okt_http::{Budget, Edge, Problem};
 use okt_model::Error;
 
@@ -61,7 +62,8 @@ pub async fn call(
     }
     let bytes = body.collect().await.map_err(Error::internal)?.to_bytes();
     let base = Issuer::of(&api, &parts).map_or_else(String::new, |issuer| issuer.0);
-    let server = Server { api, caller: caller.0, budget, origin: origin(&parts), base };
+    let origin = Origin { via: Some("mcp"), ..origin(&parts) };
+    let server = Server { api, caller: caller.0, budget, origin, base };
     rpc::answer(server, detached, &parts.headers, &bytes).await
 }
 

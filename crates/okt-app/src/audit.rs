@@ -91,6 +91,7 @@ fn entry<'a>(
         repository,
         address,
         agent: origin.agent.as_deref(),
+        via: origin.via,
         request_id: &origin.request_id,
     }
 }

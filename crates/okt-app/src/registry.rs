@@ -107,6 +107,9 @@ impl App {
     ) -> Result<SeenFound> {
         let settings = self.registry_settings(scope).await?;
         let registry = self.registry(settings.registry_id.as_deref())?;
+        if let Some(why) = registry.is_not_told_of(&named.url).await {
+            return Err(Error::invalid("url", format!("a registry is not asked about this source: {why}")));
+        }
         let known_as = Names { url: Some(named.url.clone()), doi: named.doi.clone(), sha256: None };
         let found = registry.find(&known_as).await.map_err(away)?;
         let mut conn = self.databases().acquire_system().await?;

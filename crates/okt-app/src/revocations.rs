@@ -10,12 +10,13 @@ use crate::{App, Origin};
 /// What was, or would be, taken out of a repository.
 pub struct RevokedIn {
     pub repository: Repository,
-    pub revoked: Revoked,
+    /// None while it is being moved, and can't be changed.
+    pub revoked: Option<Revoked>,
 }
 
 impl App {
     /// Removes what came from a key, whether it signed it or pushed it to a registry, and takes nothing of it any more. With `dry_run`
-    /// nothing changes, and what would be removed is told. Calls `told` for each repository that has some of it.
+    /// nothing changes, and what would be removed is told. Calls `told` for each repository that has some of it, or is being moved.
     pub async fn revoke_origin(
         &self,
         origin: &Origin,
@@ -45,12 +46,20 @@ impl App {
             let Some(repository) = found else { return Ok(()) };
             before = Some(repository.id);
             let revoked = if dry_run {
-                self.would_revoke(&repository, key).await?
+                self.would_revoke(&repository, key).await
             } else {
-                imports::revoke_all(self.databases(), &repository.database, repository.id, key).await?
+                imports::revoke_all(self.databases(), &repository.database, repository.id, key)
+                    .await
+                    .map_err(Error::from)
             };
-            if revoked != Revoked::default() {
-                told(RevokedIn { repository, revoked });
+            match revoked {
+                Ok(revoked) if revoked == Revoked::default() => {}
+                Ok(revoked) => told(RevokedIn { repository, revoked: Some(revoked) }),
+                // Those behind it are not to keep what came from the key for that.
+                Err(Error::Moving) => told(RevokedIn { repository, revoked: None }),
+                // Deleted meanwhile.
+                Err(Error::NotFound(_)) => {}
+                Err(error) => return Err(error),
             }
         }
     }

@@ -118,15 +118,20 @@ async fn run(app: &App, command: &AdminCommand) -> anyhow::Result<()> {
         }
         AdminCommand::RevokeOrigin { key, dry_run } => {
             let origin = Origin::service("okt admin revoke-origin");
-            let mut lines = Vec::new();
-            app.revoke_origin(&origin, key, *dry_run, |found| lines.push(revoked_line(&found))).await?;
-            for line in &lines {
-                writeln!(out, "{line}")?;
-            }
-            match (lines.is_empty(), dry_run) {
-                (true, _) => writeln!(out, "nothing here came from {key}")?,
-                (false, true) => writeln!(out, "this would be removed; nothing was")?,
-                (false, false) => {}
+            // As it goes: what was removed before something fails is removed.
+            let (mut found_any, mut written) = (false, Ok(()));
+            let told = |found: RevokedIn| {
+                found_any = true;
+                if written.is_ok() {
+                    written = writeln!(out, "{}", revoked_line(&found));
+                }
+            };
+            app.revoke_origin(&origin, key, *dry_run, told).await?;
+            written?;
+            match (found_any, dry_run) {
+                (false, _) => writeln!(out, "nothing here came from {key}")?,
+                (true, true) => writeln!(out, "this would be removed; nothing was")?,
+                (true, false) => {}
             }
             if !dry_run {
                 writeln!(out, "{key} is revoked")?;
@@ -139,6 +144,10 @@ async fn run(app: &App, command: &AdminCommand) -> anyhow::Result<()> {
 
 /// What was removed from a repository.
 fn revoked_line(found: &RevokedIn) -> String {
+    let slug = &found.repository.slug;
+    let Some(revoked) = found.revoked else {
+        return format!("{slug} is being moved to another database: run this again when it has moved");
+    };
     let Revoked {
         imports,
         sources,
@@ -149,11 +158,10 @@ fn revoked_line(found: &RevokedIn) -> String {
         definitions,
         reports,
         investigations,
-    } = found.revoked;
+    } = revoked;
     format!(
-        "{}: {imports} imports: {sources} sources removed, {emptied} sources emptied, {facts} statements, {concepts} concepts, \
-         {summaries} summaries, {definitions} definitions, {reports} reports, {investigations} investigations",
-        found.repository.slug
+        "{slug}: {imports} imports: {sources} sources removed, {emptied} sources emptied, {facts} statements, {concepts} concepts, \
+         {summaries} summaries, {definitions} definitions, {reports} reports, {investigations} investigations"
     )
 }
 

@@ -26,6 +26,7 @@ use crate::embed_facts::{current, or_wait};
 
 const PAGE: i64 = 500;
 const AGAIN: Duration = Duration::from_mins(2);
+const SOON: Duration = Duration::from_secs(1);
 const BY: &str = concat!("okt ", env!("CARGO_PKG_VERSION"));
 
 /// Has a source given away that is done, where the repository does so by itself.
@@ -100,8 +101,9 @@ async fn send(
         "signed": registry.signing_key_id().is_some(),
     });
     let pushed = registry.push(about, model, body).await;
-    if let Some(delay) = pushed.as_ref().err().and_then(RegistryError::wait) {
-        return Err(JobError::Waits { why: Waiting::RateLimit, delay });
+    // However long that is: nobody waits for a contribution, and what is given up is never given.
+    if let Err(RegistryError::Busy { after, .. }) = &pushed {
+        return Err(JobError::Waits { why: Waiting::RateLimit, delay: (*after).max(SOON) });
     }
     match pushed {
         Ok(pushed) => {

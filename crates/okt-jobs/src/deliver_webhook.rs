@@ -165,6 +165,7 @@ async fn record_disabled(
         repository: Some(ctx.repository()),
         address: None,
         agent: None,
+        via: None,
         request_id: &ctx.id().to_string(),
     };
     audit_outbox::insert(tx, ctx.repository(), &entry).await?;

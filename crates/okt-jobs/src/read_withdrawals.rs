@@ -56,10 +56,11 @@ pub(crate) async fn run(_: ReadWithdrawals, ctx: SystemContext, tools: Tools) ->
     Ok(ctx.finish(Some(serde_json::json!({ "withdrawn": withdrawn, "registries_away": away }))))
 }
 
-/// What was imported while its key was being revoked, and whose job ended before it took that out again.
+/// What was imported while its key was being revoked, and whose job ended before it took that out again. No import takes a day, so
+/// keys that were revoked earlier have nothing left to be looked for in every repository.
 async fn take_out_revoked(databases: &Databases) -> Result<()> {
     let mut conn = databases.acquire_system().await?;
-    let revoked = registry_trust::list_revoked(&mut conn).await?;
+    let revoked = registry_trust::list_just_revoked(&mut conn).await?;
     drop(conn);
     if revoked.is_empty() {
         return Ok(());

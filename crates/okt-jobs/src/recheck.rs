@@ -185,6 +185,7 @@ async fn undo(databases: &Databases, tools: &Tools, repository: &Repository, fac
         repository: Some(repository.id),
         address: None,
         agent: None,
+        via: None,
         request_id: "okt dedup recheck",
     };
     audit_outbox::insert(&mut tx, repository.id, &entry).await?;

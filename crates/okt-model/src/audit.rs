@@ -22,6 +22,8 @@ pub struct NewAuditEntry<'a> {
     pub address: Option<&'a str>,
     /// What the program at the other end calls itself.
     pub agent: Option<&'a str>,
+    /// Through what, where that is not the API: `mcp`.
+    pub via: Option<&'static str>,
     pub request_id: &'a str,
 }
 
@@ -38,6 +40,7 @@ pub struct AuditEntry {
     pub repository: Option<RepositoryId>,
     pub address: Option<String>,
     pub agent: Option<String>,
+    pub via: Option<String>,
     pub request_id: String,
 }
 

@@ -8,6 +8,8 @@ mod breaker;
 mod graphs;
 mod pace;
 mod secrecy;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +95,7 @@ pub enum RegistryError {
         cause: okt_model::Cause,
     },
 
-    /// It was asked too often, and says when to come again.
+    /// It was asked too often, and says when to come again; or there was no turn for us.
     #[error("the registry {registry} is asked too often; it can be asked again in {} s", .after.as_secs())]
     Busy { registry: String, after: Duration },
 
@@ -252,10 +254,12 @@ impl Registry {
         chosen: &Decomposition,
         left: &mut Duration,
     ) -> Result<Pulled, RegistryError> {
-        // Waiting for our own turn says nothing about the registry, and is over when it fails those before us. One that is slow and does
-        // not fail keeps nobody for long, either.
+        // Waiting for our own turn says nothing about the registry, and is over when it fails those before us. Where that takes long, the
+        // package is still to be had: who comes again holds no place meanwhile.
         let permit = timeout(2 * self.0.timeout, self.0.pulls.acquire()).await;
-        let _permit = permit.map_err(|_| self.resting())?.map_err(|error| self.failed(error))?;
+        let permit =
+            permit.map_err(|_| RegistryError::Busy { registry: self.0.id.clone(), after: self.0.timeout })?;
+        let _permit = permit.map_err(|error| self.failed(error))?;
         let turn = self.0.breaker.enter(self.0.timeout).ok_or_else(|| self.resting())?;
         let begun = Instant::now();
         let pulled = timeout(*left, self.download(source, chosen)).await;

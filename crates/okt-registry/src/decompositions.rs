@@ -257,7 +257,11 @@ pub(crate) async fn count_bytes(registry: &Registry, caller: &Caller, bytes: i64
     if store::count_bytes(&mut conn, caller.name(), bytes, most).await.map_err(Error::from)? {
         return Ok(());
     }
-    Err(Problem::new(Code::RateLimited, "that is more than can be pushed in a day").retry_after(3_600))
+    Err(too_much())
+}
+
+pub(crate) fn too_much() -> Problem {
+    Problem::new(Code::RateLimited, "that is more than can be pushed in a day").retry_after(3_600)
 }
 
 /// What came along to be handed on: a signature over what has this hash, and the key that made it.

@@ -11,8 +11,12 @@ use uuid::Uuid;
 
 use crate::Registry;
 use crate::auth::{Caller, Signed};
+use crate::decompositions::too_much;
 use crate::store::{self, Names, SourceRow};
 use crate::views::{Created, Found, NewSource, SourceView};
+
+/// What a source takes at most, with its indexes, of what a key may fill the registry with in a day.
+const ROW: i64 = 4 << 10;
 
 /// A source by its names.
 #[derive(Deserialize, IntoParams)]
@@ -88,6 +92,10 @@ pub async fn create(
             let done = store::complete_source(&mut conn, known.id, &names, caller.name()).await;
             done.map_err(Error::from)?;
             return Ok((StatusCode::CREATED, Json(Created { source_id: known.id })));
+        }
+        let counted = store::count_bytes(&mut conn, caller.name(), ROW, registry.daily_bytes).await;
+        if !counted.map_err(Error::from)? {
+            return Err(too_much());
         }
         if store::insert_source(&mut conn, &names, &row, caller.name()).await.map_err(Error::from)? {
             return Ok((StatusCode::CREATED, Json(Created { source_id: row.id })));

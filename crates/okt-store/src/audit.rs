@@ -13,8 +13,8 @@ use okt_pg::{Result, planned_anew};
 pub async fn insert(conn: &mut PgConnection, entry: &NewAuditEntry<'_>) -> Result<()> {
     sqlx::query!(
         "INSERT INTO okt_system.audit
-                (id, actor_id, actor_kind, credential_id, action, object, repository_id, address, user_agent, request_id)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+                (id, actor_id, actor_kind, credential_id, action, object, repository_id, address, user_agent, via, request_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         entry.id.uuid(),
         entry.actor.map(UserId::uuid),
         entry.actor_kind,
@@ -24,6 +24,7 @@ pub async fn insert(conn: &mut PgConnection, entry: &NewAuditEntry<'_>) -> Resul
         entry.repository.map(RepositoryId::uuid),
         entry.address,
         entry.agent,
+        entry.via,
         entry.request_id,
     )
     .execute(conn)
@@ -51,7 +52,7 @@ pub async fn list(
 ) -> Result<Vec<AuditEntry>> {
     planned_anew(conn).await?;
     let rows = sqlx::query!(
-        r#"SELECT id, at, actor_id, actor_kind, credential_id, action, object, repository_id, address, user_agent, request_id
+        r#"SELECT id, at, actor_id, actor_kind, credential_id, action, object, repository_id, address, user_agent, via, request_id
              FROM okt_system.audit
             WHERE ($1::uuid IS NULL OR id < $1)
               AND ($8::uuid IS NULL OR id >= $8)
@@ -88,6 +89,7 @@ pub async fn list(
         repository: row.repository_id.map(RepositoryId::from),
         address: row.address,
         agent: row.user_agent,
+        via: row.via,
         request_id: row.request_id,
     });
     Ok(entry.collect())

@@ -21,8 +21,8 @@ pub async fn insert(
 ) -> Result<()> {
     sqlx::query!(
         "INSERT INTO okt_repository.audit_outbox
-                (repository_id, id, actor_id, actor_kind, credential_id, action, object, address, user_agent, request_id)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+                (repository_id, id, actor_id, actor_kind, credential_id, action, object, address, user_agent, via, request_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         repository.uuid(),
         entry.id.uuid(),
         entry.actor.map(UserId::uuid),
@@ -32,6 +32,7 @@ pub async fn insert(
         entry.object,
         entry.address,
         entry.agent,
+        entry.via,
         entry.request_id,
     )
     .execute(conn)
@@ -59,8 +60,10 @@ pub async fn carry(databases: &Databases, database: &str) -> Result<i64> {
         let mut conn = databases.acquire_system().await?;
         sqlx::query!(
             "INSERT INTO okt_system.audit
-                    (id, at, actor_id, actor_kind, credential_id, action, object, repository_id, address, user_agent, request_id)
-             SELECT id, at, actor_id, actor_kind, credential_id, action, object, repository_id, address, user_agent, request_id
+                    (id, at, actor_id, actor_kind, credential_id, action, object, repository_id, address, user_agent, via,
+                     request_id)
+             SELECT id, at, actor_id, actor_kind, credential_id, action, object, repository_id, address, user_agent, via,
+                    request_id
                FROM jsonb_populate_recordset(NULL::okt_system.audit, $1::text::jsonb)
              ON CONFLICT (id) DO NOTHING",
             found.entries,

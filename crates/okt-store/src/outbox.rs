@@ -3,6 +3,8 @@
 //! An entry is written with what makes the job necessary, and deleted with what the job did. Between the two the job may
 //! be queued, claimed and run as often as accidents demand: only one run finds the entry to delete.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use okt_model::{Error, JobId, NewJob, Payload, RepositoryId, Subject};
 use sqlx::PgConnection;
@@ -125,6 +127,26 @@ pub async fn is_there(conn: &mut PgConnection, repository: RepositoryId, id: Job
         r#"SELECT EXISTS (SELECT FROM okt_repository.outbox WHERE repository_id = $1 AND job_id = $2) AS "there!""#,
         repository.uuid(),
         id.uuid(),
+    )
+    .fetch_one(conn)
+    .await?)
+}
+
+/// Whether the job was asked for within this time.
+#[tracing::instrument(level = "debug", name = "db.outbox.is_younger", skip_all)]
+pub async fn is_younger(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    id: JobId,
+    than: Duration,
+) -> Result<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM okt_repository.outbox
+                           WHERE repository_id = $1 AND job_id = $2
+                             AND created_at > clock_timestamp() - make_interval(secs => $3)) AS "younger!""#,
+        repository.uuid(),
+        id.uuid(),
+        than.as_secs_f64(),
     )
     .fetch_one(conn)
     .await?)

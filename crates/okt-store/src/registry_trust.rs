@@ -12,6 +12,16 @@ pub async fn list_revoked(conn: &mut PgConnection) -> Result<Vec<String>> {
     Ok(rows.fetch_all(conn).await?)
 }
 
+/// Those that were revoked within the last day.
+#[tracing::instrument(level = "debug", name = "db.registry_trust.list_just_revoked", skip_all)]
+pub async fn list_just_revoked(conn: &mut PgConnection) -> Result<Vec<String>> {
+    let rows = sqlx::query_scalar!(
+        "SELECT key_id FROM okt_system.revoked_origins
+          WHERE revoked_at > clock_timestamp() - interval '1 day' ORDER BY key_id",
+    );
+    Ok(rows.fetch_all(conn).await?)
+}
+
 /// From now on nobody here takes anything of this key.
 #[tracing::instrument(level = "debug", name = "db.registry_trust.revoke", skip_all)]
 pub async fn revoke(conn: &mut PgConnection, key: &str) -> Result<bool> {

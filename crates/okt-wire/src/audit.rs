@@ -27,6 +27,9 @@ pub struct AuditView {
     pub address: Option<String>,
     /// The `User-Agent` header of the request.
     pub user_agent: Option<String>,
+    /// `mcp` where it was done or refused through the tools for agents; otherwise null.
+    #[schema(example = "mcp")]
+    pub via: Option<String>,
     /// The id of the request, as in its `X-Request-Id` header.
     #[schema(example = "0195509d-4a40-7d11-9c55-1f2e3d4c5b6a")]
     pub request_id: String,
@@ -72,6 +75,7 @@ impl From<AuditEntry> for AuditView {
             repository_id: entry.repository.map(okt_model::RepositoryId::uuid),
             address: entry.address,
             user_agent: entry.agent,
+            via: entry.via,
             request_id: entry.request_id,
         }
     }

@@ -196,6 +196,11 @@ impl Call {
         Ok(limit.min(self.most_rows))
     }
 
+    /// Of rows that nobody asks for by number.
+    pub(super) fn at_most(&self, rows: u32) -> u32 {
+        rows.min(self.most_rows)
+    }
+
     /// The page that is asked for. A cursor goes with the tool and all other arguments.
     pub(super) async fn page(
         &self,

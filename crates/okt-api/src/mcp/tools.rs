@@ -32,7 +32,7 @@ pub(super) struct Tool {
     hints: Hints,
     /// What a client has to have been given, for these arguments.
     pub(super) needs: fn(&Value) -> Vec<Permission>,
-    /// Whether the number of its rows is up to the caller.
+    /// Whether its result has fewer rows where it is asked for fewer.
     pub(super) pages: bool,
     /// Whether it makes something new each time.
     pub(super) creates: bool,

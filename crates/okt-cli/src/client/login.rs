@@ -36,7 +36,8 @@ const TIMEOUTS: Timeouts = Timeouts {
 const CALLBACK: &str = "http://127.0.0.1/callback";
 /// What the commands of this program do. What the person may not do themselves stays out of reach.
 const SCOPE: &str = "read source:write source:update report:write report:update investigation:write \
-    investigation:update concept:update fact:update graph:export graph:write job:cancel repository:write";
+    investigation:update concept:update fact:update graph:export graph:write job:cancel repository:write \
+    repository:update";
 /// The longest request line that a browser sends us.
 const LONGEST_LINE: u64 = 16 * 1024;
 

@@ -8,7 +8,6 @@ mod vectors;
 
 use std::time::{Duration, Instant};
 
-use chrono::TimeDelta;
 use okt_extract::Promptset;
 use okt_interchange::package::Package;
 use okt_model::{
@@ -20,7 +19,7 @@ use okt_providers::registry::{Admission, Decomposition, Names, Registry, Registr
 use okt_queue::{Finished, JobContext, JobError};
 use okt_store::outbox::{self, When};
 use okt_store::packages::{self, Import};
-use okt_store::{Connection, registry_trust, repositories, repository_settings, search_units, sources};
+use okt_store::{Connection, registry_trust, repository_settings, search_units, sources};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::Tools;
@@ -42,7 +41,7 @@ pub(crate) struct Hit {
 /// Packages of a source that are tried after each other.
 const TRIES: usize = 3;
 /// A source waits no longer for a registry that is asked too often, so that none stands in its way.
-const PATIENCE: TimeDelta = TimeDelta::hours(1);
+const PATIENCE: Duration = Duration::from_hours(1);
 
 /// Asks the registry that the repository uses.
 pub(super) async fn look_up(
@@ -63,8 +62,11 @@ pub(super) async fn look_up(
         Err(error) => {
             // What it has would have to be paid for otherwise.
             if let Some(delay) = error.wait() {
-                let mut conn = ctx.databases().acquire_system().await?;
-                if repositories::now(&mut conn).await? - source.created_at < PATIENCE {
+                // Since the job was asked for: a source that is retried later waits as well.
+                let mut tx = ctx.checkpoint().await?;
+                let waits = outbox::is_younger(&mut tx, ctx.repository(), ctx.id(), PATIENCE).await?;
+                tx.commit().await?;
+                if waits {
                     return Err(JobError::Waits { why: Waiting::RateLimit, delay });
                 }
             }

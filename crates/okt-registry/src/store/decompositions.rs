@@ -115,7 +115,8 @@ pub(crate) async fn insert_decomposition(
         // Whoever pushes without a signature what somebody has signed adds nothing.
         r#"SELECT max(version) AS version,
                   count(*) FILTER (WHERE pushed_by = $5 AND pushed_at > clock_timestamp() - interval '1 day') AS "recent!",
-                  coalesce(bool_or(package_sha256 = $3 AND withdrawn_at IS NOT NULL), false) AS "withdrawn!",
+                  coalesce(bool_or(package_sha256 = $3 AND withdrawn_at IS NOT NULL)
+                           AND NOT bool_or(package_sha256 = $3 AND withdrawn_at IS NULL), false) AS "withdrawn!",
                   coalesce(bool_or(package_sha256 = $3 AND is_latest AND ($4::text IS NULL OR key_id = $4)), false) AS "same!"
              FROM (SELECT version, package_sha256, withdrawn_at, key_id, pushed_by, pushed_at, withdrawn_at IS NULL
                           AND version = max(version) FILTER (WHERE withdrawn_at IS NULL) OVER (PARTITION BY key_id, pushed_by) AS is_latest

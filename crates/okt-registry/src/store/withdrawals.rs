@@ -39,7 +39,8 @@ pub(crate) struct WithdrawalRow {
 /// A place in the list of withdrawals: when, of what, of which model, and in which version.
 pub(crate) type WithdrawalPlace = (DateTime<Utc>, Uuid, String, i32);
 
-/// From a time on, or from after a place on, the oldest first.
+/// From a time on, or from after a place on, the oldest first. Consumers know a package by its bytes: one that is still handed out as
+/// another one's is good, however many who pushed the same bytes were moderated.
 #[tracing::instrument(level = "debug", name = "db.registry.list_withdrawals", skip_all)]
 pub(crate) async fn list_withdrawals(
     conn: &mut PgConnection,
@@ -57,9 +58,12 @@ pub(crate) async fn list_withdrawals(
         r#"SELECT n.id AS "id!", n.model_id, n.version, n.sha256 AS "sha256!", n.withdrawn_at AS "withdrawn_at!", n.why AS "why!"
              FROM ((SELECT source_id AS id, model_id, version, encode(package_sha256, 'hex') AS sha256, withdrawn_at,
                            coalesce(withdrawn_why, '') AS why
-                      FROM okt_registry.decompositions
+                      FROM okt_registry.decompositions d
                      WHERE withdrawn_at IS NOT NULL AND ($1::timestamptz IS NULL OR withdrawn_at >= $1)
                        AND ($2::uuid IS NULL OR (withdrawn_at, source_id, model_id, version) > ($1, $2, $3, $4))
+                       AND NOT EXISTS (SELECT FROM okt_registry.decompositions l
+                                        WHERE l.package_sha256 = d.package_sha256 AND l.source_id = d.source_id
+                                          AND l.model_id = d.model_id AND l.withdrawn_at IS NULL)
                      ORDER BY withdrawn_at, source_id, model_id, version LIMIT $5)
                     UNION ALL
                    (SELECT id, NULL, NULL, sha256, withdrawn_at, coalesce(withdrawn_why, '')

@@ -155,6 +155,9 @@ async fn from_the_login_to_a_fact_and_out_again() {
     let path = "/repositories/{repo}/investigations";
     let made = terminal.must(&["api", "POST", path, "--data", r#"{"title": "Bees"}"#]).await;
     assert!(made.contains("Bees"), "{made}");
+    let changed = r#"{"description": "What bees do"}"#;
+    let changed = terminal.must(&["api", "PUT", "/repositories/{repo}", "--data", changed]).await;
+    assert!(changed.contains("What bees do"), "{changed}");
     let missing = terminal.okt(&["api", "GET", "/repositories/none/facts"]).await;
     assert!(missing.code == Some(3) && missing.out.contains("not_found"), "{}{}", missing.out, missing.err);
     assert_eq!(terminal.okt(&["api", "POST", "/repositories", "--data", "{"]).await.code, Some(2));

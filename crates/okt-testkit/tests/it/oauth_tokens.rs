@@ -1,5 +1,5 @@
 //! Tokens of clients: how they are had, what they are good for, and how they end.
-mod access;
+pub(crate) mod access;
 mod beside;
 mod exchange;
 mod faults;

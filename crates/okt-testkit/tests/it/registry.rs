@@ -11,6 +11,7 @@ mod service;
 mod signed;
 mod statements;
 mod trust;
+mod withdrawals;
 mod withheld;
 
 use okt_testkit::app::{TestApp, TestAppBuilder};

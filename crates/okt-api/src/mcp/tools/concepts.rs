@@ -18,7 +18,7 @@ use crate::mcp::schema::{input, output};
 
 /// What a text about a concept may have of an answer, and how many other things are shown beside it.
 const TEXT: usize = 20_000;
-const SHOWN: i64 = 20;
+const SHOWN: u32 = 20;
 
 pub(super) const SEARCH: Tool = Tool {
     name: "search_concepts",
@@ -41,7 +41,7 @@ pub(super) const GET: Tool = Tool {
                   `include` also summaries, sources and relations.",
     hints: READ,
     needs: needs::<ConceptRead>,
-    pages: false,
+    pages: true,
     creates: false,
     input: input::<GetArguments>,
     output: output::<Concept>,
@@ -207,20 +207,22 @@ async fn get(call: &Call) -> Result<Outcome, Problem> {
     let id = asked.into();
     let seen = ConceptView::new(app.find_concept(scope, id).await?, id);
     let definition: DefinitionView = app.find_concept_definition(scope, id, None, None).await?.into();
+    let shown = call.at_most(SHOWN);
     let wants = |part: &str| include.iter().any(|wanted| wanted == part);
     let summaries = if wants("summaries") {
         let found = app.list_concept_summaries(scope, id, None, 4).await?;
-        let rows = found.into_iter().take(4).map(SliceView::from).map(|slice| Summary {
-            text: cut(&slice.content, TEXT / 4),
-            facts: slice.fact_ids.len(),
-            is_current: slice.is_current,
-        });
+        let rows =
+            found.into_iter().take(call.at_most(4) as usize).map(SliceView::from).map(|slice| Summary {
+                text: cut(&slice.content, TEXT / 4),
+                facts: slice.fact_ids.len(),
+                is_current: slice.is_current,
+            });
         Some(rows.collect())
     } else {
         None
     };
     let sources = if wants("sources") {
-        let found = app.list_concept_sources(scope, id, None, SHOWN).await?;
+        let found = app.list_concept_sources(scope, id, None, shown.into()).await?;
         let rows = found.rows.into_iter().map(|source| OfSource {
             url: place.url("sources", source.id),
             source_id: source.id.uuid(),
@@ -233,12 +235,12 @@ async fn get(call: &Call) -> Result<Outcome, Problem> {
         None
     };
     let relations = if wants("relations") {
-        let found = app.list_concept_relations(scope, id, (false, false), None, SHOWN).await?;
+        let found = app.list_concept_relations(scope, id, (false, false), None, shown.into()).await?;
         Some(found.rows.into_iter().map(|row| Relation::new(row.into(), &place)).collect())
     } else {
         None
     };
-    let contexts = seen.row.contexts.into_iter().take(20).map(|context| InContext {
+    let contexts = seen.row.contexts.into_iter().take(shown as usize).map(|context| InContext {
         concept_id: context.concept_id,
         context: context.context,
         fact_count: context.fact_count,
@@ -249,7 +251,7 @@ async fn get(call: &Call) -> Result<Outcome, Problem> {
         name: seen.row.canonical_name,
         context: seen.row.context,
         description: seen.description,
-        aliases: seen.aliases.into_iter().take(50).map(|alias| alias.alias).collect(),
+        aliases: seen.aliases.into_iter().take(call.at_most(50) as usize).map(|alias| alias.alias).collect(),
         contexts: contexts.collect(),
         fact_count: seen.row.fact_count,
         text: cut(&definition.content, TEXT),
@@ -266,7 +268,8 @@ async fn named(call: &Call, place: &Place<ConceptRead>, name: &str) -> Result<Uu
     let q: String = name.chars().take(100).collect();
     let query = ConceptQuery { q: Some(q), context: None, show_small: Some(true), sort: None };
     let (api, scope) = (State(call.server.api.clone()), Repository(place.scope.clone()));
-    let page = call.page(Some(50), None).await?;
+    // However few rows an answer may have.
+    let page = call.server.page("get_concept", 50, None).await?;
     let (_, found) = concepts::list(api, scope, Query(query), page).await?;
     let same = |row: &&ConceptRow| row.canonical_name.to_lowercase() == name.to_lowercase();
     let rows = found.0.data;

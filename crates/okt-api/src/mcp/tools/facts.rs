@@ -40,7 +40,7 @@ pub(super) const GET: Tool = Tool {
                   or may contradict it.",
     hints: READ,
     needs: needs::<FactRead>,
-    pages: false,
+    pages: true,
     creates: false,
     input: input::<GetArguments>,
     output: output::<Fact>,
@@ -248,7 +248,7 @@ struct Similar {
 }
 
 /// How many sources, concepts and other facts are shown, and sentences of each source.
-const SHOWN: usize = 20;
+const SHOWN: u32 = 20;
 const QUOTES: usize = 5;
 const QUOTE: usize = 500;
 const SIMILAR: u32 = 5;
@@ -257,14 +257,16 @@ async fn get(call: &Call) -> Result<Outcome, Problem> {
     let arguments: GetArguments = call.arguments().await?;
     let place: Place<FactRead> = call.repository(arguments.repository.as_deref()).await?;
     let (app, id) = (&call.server.api.app, arguments.fact_id.into());
+    let shown = call.at_most(SHOWN) as usize;
     let seen: FactView = app.find_fact(&place.scope, id).await?.into();
-    let similar = match app.list_similar_facts(&place.scope, id, SIMILAR).await.map_err(Problem::from) {
-        Ok((_, found)) => found,
-        // There are no vectors, or they are away: the fact is there all the same.
-        Err(problem) if matches!(problem.code(), Code::NotConfigured | Code::Unavailable) => Vec::new(),
-        Err(problem) => return Err(problem),
-    };
-    let sources = seen.sources.into_iter().take(SHOWN).map(|source| FactSource {
+    let similar =
+        match app.list_similar_facts(&place.scope, id, call.at_most(SIMILAR)).await.map_err(Problem::from) {
+            Ok((_, found)) => found,
+            // There are no vectors, or they are away: the fact is there all the same.
+            Err(problem) if matches!(problem.code(), Code::NotConfigured | Code::Unavailable) => Vec::new(),
+            Err(problem) => return Err(problem),
+        };
+    let sources = seen.sources.into_iter().take(shown).map(|source| FactSource {
         url: place.url("sources", source.source_id),
         source_id: source.source_id,
         title: source.title,
@@ -273,17 +275,17 @@ async fn get(call: &Call) -> Result<Outcome, Problem> {
         quotes: source
             .sentences
             .into_iter()
-            .take(QUOTES)
+            .take(QUOTES.min(shown))
             .map(|sentence| Quote { quote: sentence.text.map(|text| cut(&text, QUOTE)), page: sentence.page })
             .collect(),
     });
-    let concepts = seen.concepts.into_iter().take(SHOWN).map(|concept| FactConcept {
+    let concepts = seen.concepts.into_iter().take(shown).map(|concept| FactConcept {
         url: place.url("concepts", concept.concept_id),
         id: concept.concept_id,
         name: concept.canonical_name,
         context: concept.context,
     });
-    let contradictions = seen.candidate_contradictions.into_iter().take(SHOWN).map(|other| Contradicting {
+    let contradictions = seen.candidate_contradictions.into_iter().take(shown).map(|other| Contradicting {
         url: place.url("facts", other.fact_id),
         fact_id: other.fact_id,
         text: other.text,
@@ -308,7 +310,7 @@ async fn get(call: &Call) -> Result<Outcome, Problem> {
         sources: sources.collect(),
         concepts: concepts.collect(),
         candidate_contradictions: contradictions.collect(),
-        duplicates: seen.duplicates.into_iter().take(SHOWN).collect(),
+        duplicates: seen.duplicates.into_iter().take(shown).collect(),
         similar: similar.collect(),
     })
 }

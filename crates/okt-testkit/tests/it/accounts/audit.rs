@@ -255,7 +255,8 @@ async fn the_audit_is_filtered_and_paged() {
             "object",
             "repository_id",
             "request_id",
-            "user_agent"
+            "user_agent",
+            "via"
         ]
     );
     let cursor = first["next_cursor"].as_str().unwrap();

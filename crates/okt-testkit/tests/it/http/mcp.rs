@@ -2,6 +2,7 @@
 
 mod chat;
 mod gate;
+mod kills;
 mod program;
 mod resources;
 mod rights;

@@ -1,5 +1,6 @@
 use std::time::{Duration, Instant};
 
+use okt_testkit::app::TestApp;
 use okt_testkit::registry::{StandIn, package};
 use okt_testkit::wait::eventually;
 use okt_testkit::web::Page;
@@ -37,6 +38,86 @@ async fn no_source_fails_for_a_registry_that_does() {
         let other = app.add_page("/terns").await;
         assert_eq!(app.settled(&other).await["status"], "processed", "{what}");
         assert_eq!(registry.web.asked().len(), asked, "{what}");
+    }
+}
+
+/// How long it is until a source is fetched, with a registry at this address, which answers what `prepare` says.
+async fn fetched_after(registry: &str, prepare: impl FnOnce(&TestApp)) -> Duration {
+    let settings = [("SVC__PROVIDERS__REGISTRY__TIMEOUT", "4s")];
+    let mut app = builder(registry).settings(&settings).start().await;
+    app.web.page("/gulls", Page::article("Gulls"));
+    prepare(&app);
+    app.work().await;
+    let begun = Instant::now();
+    app.add_page("/gulls").await;
+    app.web.await_asked("/gulls", 1).await;
+    begun.elapsed()
+}
+
+#[tokio::test]
+async fn a_registry_that_fails_costs_a_source_one_timeout_at_most() {
+    let without = fetched_after("", |_| {}).await;
+    // A second one would be too much.
+    let most = without + Duration::from_secs(4 + 2);
+    let down = fetched_after("http://127.0.0.1:9/", |_| {}).await;
+    assert!(down < most, "down: {down:?}, without a registry {without:?}");
+    let hanging = || json_page("{\"found\": true").header("content-length", "100").stops_after(5);
+    for (what, page, is_package) in [
+        ("garbage", json_page("<html>"), false),
+        ("a list that hangs", hanging(), false),
+        ("a package that hangs", hanging(), true),
+    ] {
+        let registry = StandIn::start().await;
+        let took = fetched_after(&registry.url(), |app| {
+            let gulls = app.web.url("/gulls");
+            let path = if is_package {
+                registry.offer(&gulls, &package(&FACTS));
+                "/api/v1/sources/s1/decompositions/far-model".to_owned()
+            } else {
+                StandIn::search_path(&gulls)
+            };
+            registry.web.page(&path, page);
+        })
+        .await;
+        assert!(took < most, "{what}: {took:?}, without a registry {without:?}");
+    }
+}
+
+/// Of this process, in MiB.
+fn memory(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+}
+
+#[tokio::test]
+async fn an_answer_without_an_end_takes_no_more_memory_than_answers_may() {
+    for is_package in [false, true] {
+        let registry = StandIn::start().await;
+        let url = registry.url();
+        let settings = [("SVC__SERVER__LIMITS__PACKAGE_BYTES", "4194304")];
+        let mut app = builder(&url).settings(&settings).start().await;
+        app.work().await;
+        // What the first source takes is here then.
+        app.web.page("/terns", Page::article("Terns"));
+        let first = app.add_page("/terns").await;
+        assert_eq!(app.settled(&first).await["status"], "processed");
+
+        let gulls = app.web.url("/gulls");
+        let endless = json_page(vec![b' '; 1 << 20]).times(5_000);
+        if is_package {
+            registry.offer(&gulls, &package(&FACTS));
+            registry.web.page("/api/v1/sources/s1/decompositions/far-model", endless);
+        } else {
+            registry.web.page(&StandIn::search_path(&gulls), endless);
+        }
+        app.web.page("/gulls", Page::article("Gulls"));
+        // From now on, what is resident now counts as the most.
+        std::fs::write("/proc/self/clear_refs", "5").unwrap();
+        let before = memory("VmRSS:");
+        assert!(!is_imported(&add(&app).await));
+        let grown = memory("VmHWM:").saturating_sub(before);
+        assert!(grown < 64, "{grown} MiB more for 5 GB (a package: {is_package})");
     }
 }
 
@@ -108,6 +189,8 @@ async fn a_source_waits_for_a_registry_that_is_asked_too_often() {
     let path = StandIn::search_path(&url);
     registry.web.page(&path, json_page("{}").status(429).header("retry-after", "1"));
     let source = app.add_page("/gulls").await;
+    // What counts is when it was asked for, which may be long after the source was added.
+    app.sql("UPDATE okt_repository.sources SET created_at = created_at - interval '1 day'").await;
     registry.web.await_asked(&path, 6).await;
     registry.offer(&url, &package(&FACTS));
     let seen = app.settled(&source).await;
@@ -119,40 +202,9 @@ async fn a_source_waits_for_a_registry_that_is_asked_too_often() {
     registry.web.page(&path, json_page("{}").status(429).header("retry-after", "1"));
     let source = app.add_page("/terns").await;
     registry.web.await_asked(&path, 1).await;
-    app.sql("UPDATE okt_repository.sources SET created_at = created_at - interval '1 hour'").await;
+    app.sql("UPDATE okt_repository.outbox SET created_at = created_at - interval '1 hour'").await;
     let seen = app.settled(&source).await;
     assert!(seen["status"] == "processed" && !is_imported(&seen), "{seen:#}");
-}
-
-/// It never fails, and always takes nearly as long as it may.
-#[tokio::test]
-#[ignore = "the worker of tests asks for too few sources at once to see it"]
-async fn nobody_waits_for_long_for_a_registry_that_is_slow_each_time() {
-    let (mut app, registry) = start().await;
-    // All of them want something of it at once.
-    app.rest();
-    let mut added = Vec::new();
-    for at in 0..16_usize {
-        let path = format!("/gulls-{at}");
-        let package = package(&FACTS);
-        let bytes = package.to_string().into_bytes();
-        registry.offer_as(&app.web.url(&path), &package, bytes.clone(), at);
-        let slow = json_page(bytes).waits(Duration::from_millis(1_600));
-        registry.web.page(&format!("/api/v1/sources/s{at}/decompositions/far-model"), slow);
-        app.web.page(&path, Page::article("Gulls"));
-    }
-    for at in 0..16 {
-        added.push(app.add_page(&format!("/gulls-{at}")).await);
-    }
-    app.work().await;
-    let mut imported = 0;
-    for source in added {
-        let seen = app.settled(&source).await;
-        assert_eq!(seen["status"], "processed", "{seen:#}");
-        imported += usize::from(is_imported(&seen));
-    }
-    // Three after each other, two at once; the others did not wait for their turn.
-    assert!((2..16).contains(&imported), "{imported}");
 }
 
 /// That it takes nothing, or has too much to do for one request, says nothing of what it has.

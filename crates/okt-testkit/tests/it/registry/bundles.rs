@@ -129,9 +129,9 @@ async fn a_repository_goes_through_a_registry_and_can_be_taken_out_again() {
     );
 
     // Everything goes that came with it, also what sources say that were here before.
-    let mut revoked = Vec::new();
+    let mut revoked = Vec::<Revoked>::new();
     let app = &other.service.api.app;
-    app.revoke_origin(&Origin::service("test"), &key_id, false, |found| revoked.push(found.revoked))
+    app.revoke_origin(&Origin::service("test"), &key_id, false, |found| revoked.extend(found.revoked))
         .await
         .unwrap();
     let Revoked { imports, sources, emptied, reports, investigations, .. } = revoked[0];

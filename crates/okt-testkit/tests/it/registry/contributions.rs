@@ -191,6 +191,37 @@ async fn sources_that_could_not_be_had_are_pulled_later() {
     assert_eq!(app.web.asked().len(), asked, "nothing is fetched");
 }
 
+/// Whoever gives much is told to come again in an hour, and that for longer than a job is tried again.
+#[tokio::test]
+async fn what_is_more_than_a_registry_takes_in_a_day_is_given_later() {
+    let (app, registry) = start().await;
+    let seen = add(&app).await;
+    app.quiet().await;
+    let full = Page::new("application/json", "{}").status(429).header("retry-after", "3600");
+    registry.web.page("/api/v1/sources", full);
+    let asked = app.post("/settings/contribute-all", &json!({})).await;
+    assert_eq!(asked.status, 202, "{asked:?}");
+    for times in 1..=6 {
+        registry.web.await_asked("/api/v1/sources", times).await;
+        eventually(Duration::from_mins(1), "the job waits for an hour", async || {
+            let waits = "SELECT count(*) FROM okt_tasks.jobs WHERE kind = 'contribute_source' AND state = 'scheduled'
+                            AND waiting_for = 'rate_limit' AND scheduled_at > clock_timestamp() + interval '50 minutes'";
+            let waits = app.count(waits).await;
+            if waits == 1 { Ok(()) } else { Err(waits) }
+        })
+        .await;
+        if times == 6 {
+            registry.take(MODEL);
+        }
+        app.sql("UPDATE okt_tasks.jobs SET scheduled_at = clock_timestamp() WHERE kind = 'contribute_source' AND state = 'scheduled'")
+            .await;
+    }
+    app.quiet().await;
+    let jobs = app.read(&format!("/jobs?kind=contribute_source&source_id={}", id(&seen))).await;
+    let said = jobs["data"].as_array().unwrap().iter().map(|job| &job["output"]["pushed"]);
+    assert_eq!(said.filter(|pushed| **pushed == json!(true)).count(), 1, "{jobs:#}");
+}
+
 /// Much is asked for at once. What the registry has not yet would be asked for again and again if the job began anew.
 #[tokio::test]
 async fn a_registry_that_is_asked_too_often_is_waited_for_by_what_gives_and_what_takes() {

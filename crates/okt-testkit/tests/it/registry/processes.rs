@@ -123,11 +123,17 @@ async fn what_one_instance_paid_for_another_gets_for_nothing() {
         registry.run(&["keys", "create", "Other"]).await,
     );
     let url = registry.process.url.clone();
-    let auth =
-        [("REGISTRY_AUTH_MODE", "hmac"), ("REGISTRY_API_KEY", &*writer), ("REGISTRY_READ_API_KEY", &*reader)];
+    // Nothing is to be fetched for a machine that is busy.
+    let patient = ("SVC__PROVIDERS__REGISTRY__TIMEOUT", "15s");
+    let auth = [
+        ("REGISTRY_AUTH_MODE", "hmac"),
+        ("REGISTRY_API_KEY", &*writer),
+        ("REGISTRY_READ_API_KEY", &*reader),
+        patient,
+    ];
     let one = builder(&url).vectors().settings(&auth).start().await;
     // Whoever only reads has no other key.
-    let only = [("REGISTRY_AUTH_MODE", "hmac"), ("REGISTRY_READ_API_KEY", &*reader)];
+    let only = [("REGISTRY_AUTH_MODE", "hmac"), ("REGISTRY_READ_API_KEY", &*reader), patient];
     let other = builder(&url).vectors().settings(&only).start().await;
     let urls: Vec<String> = (0..sources()).map(|at| one.web.url(&format!("/island-{at}"))).collect();
     for at in 0..sources() {

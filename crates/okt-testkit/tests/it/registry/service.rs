@@ -369,7 +369,8 @@ async fn those_without_a_key_have_a_quota_together() {
 /// Nobody fills the storage, nor one source with versions.
 #[tokio::test]
 async fn a_key_has_a_quota_of_bytes_and_of_versions() {
-    let registry = TestRegistry::start(&[("SVC__REGISTRY__DAILY_BYTES", "6000")]).await;
+    // A source counts 4096.
+    let registry = TestRegistry::start(&[("SVC__REGISTRY__DAILY_BYTES", "10096")]).await;
     let (one, other) = (registry.key(true, None).await, registry.key(true, None).await);
     let source = registry.source(&one, URL).await;
     let mut large = package(&FACTS);
@@ -380,6 +381,12 @@ async fn a_key_has_a_quota_of_bytes_and_of_versions() {
     assert_eq!((refused.status.as_u16(), &*refused.problem()), (429, "rate_limited"));
     assert_eq!(registry.files("packages"), 1, "it is not kept");
     assert_eq!(registry.post(&other, &path(&source), &large).await.status, 201, "each has its own");
+    for (at, status) in [201, 429, 429].into_iter().enumerate() {
+        let made = json!({"url": format!("https://example.org/terns-{at}")});
+        let made = registry.post(&other, "/api/v1/sources", &made).await;
+        assert_eq!(made.status.as_u16(), status, "{at}: {made:?}");
+    }
+    assert_eq!(registry.source(&other, URL).await, source, "what is known takes nothing");
 
     let registry = TestRegistry::start(&[]).await;
     let key = registry.key(true, None).await;

@@ -5,9 +5,8 @@ use std::time::Duration;
 use http::Method;
 use okt_app::{Origin, RevokedIn};
 use okt_interchange::origin::{self, SigningKey};
-use okt_jobs::ReadWithdrawals;
 use okt_model::Revoked;
-use okt_queue::jobs;
+use okt_testkit::accounts::send;
 use okt_testkit::app::TestApp;
 use okt_testkit::client::Answer;
 use okt_testkit::registry::{StandIn, TestRegistry, package};
@@ -18,7 +17,7 @@ use sqlx::Connection as _;
 
 use super::{FACTS, add, builder, id, is_imported, start};
 
-fn key(seed: u8) -> SigningKey {
+pub(super) fn key(seed: u8) -> SigningKey {
     SigningKey::read(&origin::written(&[seed; 32])).unwrap()
 }
 
@@ -72,7 +71,7 @@ async fn a_repository_says_whose_packages_it_takes() {
     }
 }
 
-fn sha256(bytes: &[u8]) -> [u8; 32] {
+pub(super) fn sha256(bytes: &[u8]) -> [u8; 32] {
     use sha2::{Digest as _, Sha256};
     Sha256::digest(bytes).into()
 }
@@ -221,7 +220,7 @@ async fn two_sources(app: &TestApp, registry: &StandIn) -> (String, String) {
 
 async fn revoke(app: &TestApp, key: &str, dry_run: bool) -> Vec<Revoked> {
     let mut all = Vec::new();
-    let told = |found: RevokedIn| all.push(found.revoked);
+    let told = |found: RevokedIn| all.extend(found.revoked);
     app.service.api.app.revoke_origin(&Origin::service("test"), key, dry_run, told).await.unwrap();
     all
 }
@@ -330,6 +329,31 @@ async fn all_imports_of_a_key_are_taken_out_together() {
     assert_eq!(revoke(&app, key(1).id(), false).await, [], "once");
 }
 
+/// It is named, and those behind it lose what came from the key; one that is deleted meanwhile is in the way of nobody, either.
+#[tokio::test]
+async fn a_repository_that_is_moving_keeps_nothing_of_the_key_in_others() {
+    let (app, registry) = start().await;
+    registry.offer_signed(&app.web.url("/gulls"), &package(&FACTS), &key(1));
+    let source = id(&add(&app).await);
+    app.quiet().await;
+    // The latest comes first.
+    let name = json!({"name": "Moving"});
+    let made = send(&app.service, &app.owner.token, Method::POST, "/api/v1/repositories", &name).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let moving = made.json()["id"].as_str().unwrap().to_owned();
+    app.sql(&format!("INSERT INTO okt_repository.closed (repository_id, why) VALUES ('{moving}', 'moving')"))
+        .await;
+    let mut all = Vec::new();
+    let told = |found: RevokedIn| {
+        all.push((found.repository.id.to_string(), found.revoked.map(|gone| gone.imports)));
+    };
+    app.service.api.app.revoke_origin(&Origin::service("test"), key(1).id(), false, told).await.unwrap();
+    assert_eq!(all, [(moving, None), (app.repository.to_string(), Some(1))]);
+    assert_eq!(app.source(&source).await["failure"]["code"], "origin_revoked");
+    app.sql("UPDATE okt_repository.closed SET why = 'deleted'").await;
+    assert_eq!(revoke(&app, key(1).id(), false).await, []);
+}
+
 /// Whoever pushed it to a registry can be revoked as well.
 #[tokio::test]
 async fn what_a_key_of_a_registry_pushed_can_be_removed() {
@@ -399,84 +423,4 @@ async fn takes_other(app: &TestApp, registry: &StandIn) -> bool {
     registry.offer(&app.web.url("/other"), &package(&FACTS));
     let source = app.add_page("/other").await;
     is_imported(&app.settled(&source).await)
-}
-
-/// They are told, and nothing is removed for that.
-#[tokio::test]
-async fn consumers_learn_of_withdrawals() {
-    let (app, registry) = start().await;
-    registry.offer(&app.web.url("/gulls"), &package(&FACTS));
-    let seen = add(&app).await;
-    assert_eq!(seen["origin"]["withdrawn"], Value::Null);
-    let hash = seen["extraction"]["registry"]["package_sha256"].clone();
-    // The same bytes for another source, or of another model, are somebody else's.
-    let row = |source: &str, model: &str, reason: &str| json!({"source_id": source, "model_id": model, "sha256": hash, "withdrawn_at": "2020-03-04T05:06:07Z", "reason": reason});
-    let rows = [
-        row("s2", "far-model", "another source"),
-        row("s1", "near-model", "another model"),
-        row("s1", "far-model", "it is wrong"),
-    ];
-    let withdrawn = json!({"data": rows, "next_cursor": null});
-    for path in [
-        "/api/v1/withdrawals?limit=200",
-        "/api/v1/withdrawals?limit=200&since=2020-03-04T04%3A56%3A07%2B00%3A00",
-    ] {
-        registry.web.page(path, Page::new("application/json", withdrawn.to_string()));
-    }
-    for _ in 0..2 {
-        read_withdrawals(&app).await;
-        let told = app.source(&id(&seen)).await;
-        let expected = json!({"at": "2020-03-04T05:06:07Z", "reason": "it is wrong"});
-        assert_eq!((&told["origin"]["withdrawn"], &told["fact_count"]), (&expected, &json!(3)), "{told:#}");
-    }
-    assert!(registry.web.asked().iter().any(|path| path.contains("since=")), "from where it ended");
-}
-
-async fn read_withdrawals(app: &TestApp) {
-    jobs::push(app.service.api.app.databases(), &ReadWithdrawals {}, Duration::ZERO).await.unwrap();
-    eventually(Duration::from_mins(1), "they are read", async || {
-        let open =
-            "SELECT count(*) FROM okt_tasks.jobs WHERE kind = 'read_withdrawals' AND finished_at IS NULL";
-        let open = app.count(open).await;
-        if open == 0 { Ok(()) } else { Err(open) }
-    })
-    .await;
-}
-
-/// Its job was killed between the import and looking once more whether the key is revoked.
-#[tokio::test]
-async fn what_was_imported_while_its_key_was_revoked_does_not_stay() {
-    let (app, registry) = start().await;
-    registry.offer_signed(&app.web.url("/gulls"), &package(&FACTS), &key(1));
-    let source = id(&add(&app).await);
-    app.sql(&format!("INSERT INTO okt_system.revoked_origins (key_id) VALUES ('{}')", key(1).id())).await;
-    read_withdrawals(&app).await;
-    assert_eq!(app.source(&source).await["failure"]["code"], "origin_revoked");
-}
-
-/// However many there are, and whatever times a registry tells.
-#[tokio::test]
-async fn a_list_of_withdrawals_goes_on_where_it_ended() {
-    let (app, registry) = start().await;
-    registry.offer(&app.web.url("/gulls"), &package(&FACTS));
-    let seen = add(&app).await;
-    let hash = seen["extraction"]["registry"]["package_sha256"].clone();
-    let page = |at: &str, source: &str, next: Value| {
-        let row = json!({"source_id": source, "model_id": "far-model", "sha256": hash, "withdrawn_at": at, "reason": "x"});
-        Page::new("application/json", json!({"data": [row], "next_cursor": next}).to_string())
-    };
-    let (first, second) = ("/api/v1/withdrawals?limit=200", "/api/v1/withdrawals?limit=200&cursor=c1");
-    registry.web.page(first, page("9999-01-01T00:00:00Z", "s9", json!("c1")));
-    registry.web.page(second, Page::new("application/json", "{}").status(503));
-    read_withdrawals(&app).await;
-    registry.web.page(second, page("9999-01-02T00:00:00Z", "s1", Value::Null));
-    read_withdrawals(&app).await;
-    let told = app.source(&id(&seen)).await["origin"]["withdrawn"].clone();
-    assert!(told["at"].as_str().is_some_and(|at| !at.starts_with("9999")), "{told}");
-    read_withdrawals(&app).await;
-    let asked: Vec<String> =
-        registry.web.asked().into_iter().filter(|path| path.contains("withdrawals")).collect();
-    let [one, other, again, later] = &asked[..] else { panic!("{asked:?}") };
-    assert_eq!((&**one, &**other, &**again), (first, second, second));
-    assert!(later.contains("since=") && !later.contains("9999") && !later.contains("cursor="), "{later}");
 }

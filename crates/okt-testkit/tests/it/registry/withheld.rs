@@ -149,6 +149,10 @@ async fn an_address_that_holds_a_credential_is_not_told_to_a_registry() {
     let ended = skipped(&app, &source).await;
     assert_eq!(ended["state"], "completed", "{ended:#}");
     assert_eq!(ended["output"]["reason"], "its address holds a credential", "{ended:#}");
+    // Nor by who only looks it up.
+    let refused = app.get(&format!("/registry/search?url={}", app.web.url("/gulls%3Ftoken=hush"))).await;
+    assert_eq!((refused.status.as_u16(), &*refused.problem()), (422, "invalid"), "{refused:?}");
+    assert!(refused.text.contains("its address holds a credential"), "{refused:?}");
     assert_eq!(registry.web.asked(), [""; 0]);
 }
 

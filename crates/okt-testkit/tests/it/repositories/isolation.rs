@@ -70,6 +70,7 @@ const CALLS: &[(&str, Call)] = &[
             repository: Some(repository),
             address: None,
             agent: None,
+            via: None,
             request_id: "test",
         };
         Box::pin(async move {

@@ -114,6 +114,18 @@ async fn what_people_decided_is_found_by_index() {
     }
 }
 
+/// Whoever takes out what came with an import reads no more than that.
+#[tokio::test]
+async fn what_came_with_an_import_is_found_by_index() {
+    let fixture = Fixture::open().await;
+    let id = fixture.repository;
+    fill(&fixture).await;
+    let mut tx = fixture.begin().await;
+    let statement = "SELECT FROM okt_repository.concepts WHERE repository_id = $1 AND import_no = ANY ($2)";
+    let arguments = format!("'{id}', ARRAY[1, 2]::bigint[]");
+    uses(&mut tx, statement, &arguments, "concepts_import_idx", &["import_no ="]).await;
+}
+
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table of statements and their indexes")]
 async fn lists_and_lookups_use_their_indexes_under_row_level_security() {

@@ -1,11 +1,18 @@
 //! Who gets to the endpoint, and what is said to the others.
 
+use std::time::Duration;
+
 use http::Method;
+use okt_auth::{NewAccess, Tokens};
+use okt_model::TokenId;
 use okt_testkit::accounts::{access_token, access_token_for, register};
 use okt_testkit::client::Answer;
 use okt_testkit::oauth::{Browser, CALLBACK, client, exchange, parameter, request};
 use okt_testkit::served::TestService;
 use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::oauth_tokens::access::{SECRET, claims};
 
 use super::{ACCEPT, MCP, agent, calling, rpc};
 
@@ -65,6 +72,43 @@ async fn only_keys_and_tokens_for_mcp_get_in() {
     // What is for the endpoint opens nothing else.
     let token = &tokens[5].1;
     assert_eq!(service.get_as(token, "/api/v1/users/me").await.status, 401);
+}
+
+/// A client gets the next one for its refresh token, so it is told as of any other token that is not valid.
+#[tokio::test]
+async fn a_token_that_has_ended_is_refused_with_where_to_get_another() {
+    let service = TestService::product(&[]).await;
+    let ada = register(&service, "ada").await;
+    let mcp = format!("{}{MCP}", service.url);
+    let token = access_token_for(&service, ada.id, "mcp read", &mcp).await;
+    let said = claims(&token);
+    let tokens = Tokens::new(SECRET, None, None);
+    let (grant, now) =
+        (said["grant"].as_str().unwrap().parse::<Uuid>().unwrap(), said["iat"].as_u64().unwrap());
+    // A minute old, for so many seconds; clocks may be apart by 30 s.
+    for (seconds, expected) in [(600, 200), (1, 401)] {
+        let new = NewAccess {
+            issuer: &service.url,
+            user: ada.id.into(),
+            audience: &mcp,
+            client: said["client_id"].as_str().unwrap(),
+            scope: "mcp read",
+            grant: grant.into(),
+            id: TokenId::mint(),
+        };
+        let old = tokens.sign_access(&new, now - 60, Duration::from_secs(seconds));
+        let bearer = format!("Bearer {old}");
+        let answer = status(&service, Method::POST, &[("authorization", &bearer)], PING).await;
+        assert_eq!(answer.status, expected, "{seconds}: {answer:?}");
+        if expected == 401 {
+            let challenge = answer.header("www-authenticate");
+            assert!(
+                challenge.starts_with("Bearer error=\"invalid_token\", scope=\"mcp read\""),
+                "{challenge}"
+            );
+            assert!(challenge.contains("resource_metadata="), "{challenge}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -116,6 +116,12 @@ async fn what_is_hidden_answers_as_what_is_not_there() {
     }
     let listed = ask(&app, &key, "resources/list", &json!({})).await.to_string();
     assert!(listed.contains("bobs") && !listed.contains(&slug), "{listed}");
+    let reference = json!({"type": "ref/resource", "uri": "okt://r/{repository}/fact/{id}"});
+    for (begun, expected) in [("", json!(["bobs"])), (&*slug, json!([]))] {
+        let params = json!({"ref": reference, "argument": {"name": "repository", "value": begun}});
+        let completed = ask(&app, &key, "completion/complete", &params).await;
+        assert_eq!(completed["result"]["completion"]["values"], expected, "{begun}: {completed}");
+    }
     // The newest revision has another code for it.
     let uri = format!("okt://r/{slug}");
     let meta = json!({

@@ -256,6 +256,11 @@ async fn a_client_is_told_what_to_ask_for_before_anything_is_done() {
     assert_eq!(sources().await, Some(0));
     let denied = "SELECT count(*) FROM okt_system.audit WHERE action = 'request.denied'";
     assert!(count(&service, denied).await >= 3);
+    let audit = service.get_as(&ada.token, "/api/v1/admin/audit?limit=100").await.json();
+    for entry in audit["data"].as_array().unwrap() {
+        let through = if entry["action"] == "request.denied" { json!("mcp") } else { Value::Null };
+        assert_eq!(entry["via"], through, "{entry}");
+    }
     // With the union of both it is done.
     let token = access_token(&service, ada.id, "mcp read source:write").await;
     let added = told(&service, &token, "add_source", &add).await;

@@ -140,7 +140,7 @@ fn slug(said: &BTreeMap<&str, Value>) -> String {
 
 #[tokio::test]
 async fn lists_are_paged_and_long_ones_are_cut() {
-    let (mut app, _) = furnished().await;
+    let (mut app, known) = furnished().await;
     app.rest();
     let key = agent(&app.service, &app.owner).await;
     app.sql(&format!(
@@ -171,6 +171,31 @@ async fn lists_are_paged_and_long_ones_are_cut() {
     seen.sort_unstable();
     seen.dedup();
     assert_eq!((seen.len(), all), (62, 62), "{pages} pages");
+    // What is shown beside one thing, too.
+    app.sql(&format!(
+        "INSERT INTO okt_repository.fact_contradictions (repository_id, fact_no, other_no, difference, cosine)
+         SELECT f.repository_id, least(f.no, o.no), greatest(f.no, o.no), 'number', 0.9
+           FROM okt_repository.facts f JOIN okt_repository.facts o ON o.repository_id = f.repository_id AND o.model = 'm'
+          WHERE f.id = '{}'",
+        known.fact
+    ))
+    .await;
+    // Six characters each as they are sent.
+    app.sql(&format!(
+        "INSERT INTO okt_repository.concept_aliases (repository_id, concept_no, alias_key, alias, added_by)
+         SELECT repository_id, no, 'alias ' || n, repeat(chr(1), 490) || n, 'model'
+           FROM okt_repository.concepts, generate_series(1, 50) AS n WHERE id = '{}'",
+        known.concept
+    ))
+    .await;
+    for (tool, arguments) in [
+        ("get_fact", json!({ "fact_id": known.fact })),
+        ("get_concept", json!({ "concept_id": known.concept })),
+    ] {
+        let found = told(&app.service, &key, tool, &arguments).await;
+        assert!(found.to_string().chars().count() <= 60_000, "{tool}");
+        assert_eq!(found["truncated"], true, "{tool}");
+    }
 
     let first = told(&app.service, &key, "search_facts", &json!({"limit": 3})).await;
     for (arguments, field) in [
