@@ -137,12 +137,21 @@ function forget() {
   become("out");
 }
 
-export async function signOut() {
-  if (token) {
-    await fetch(`${BASE}api/v1/auth/logout`, { method: "POST", headers: { authorization: `Bearer ${token}` } }).catch(() => {});
-  }
+const leave = () =>
+  fetch(`${BASE}api/v1/auth/logout`, { method: "POST", headers: { authorization: `Bearer ${token}` } }).then(
+    ({ status }) => status,
+    () => 0,
+  );
+
+/** False: the session goes on, and its cookie would sign the person in again. */
+export async function signOut(): Promise<boolean> {
+  let status = (await refresh()) ? await leave() : 0;
+  if (status === 401 && token) status = (await refresh(token)) ? await leave() : 0;
+  // What is refused with a new token, or can't be renewed, is over already.
+  if (status !== 204 && status !== 401 && state !== "out") return false;
   forget();
   channel?.postMessage({ kind: "out" });
+  return true;
 }
 
 /** As `fetch`, with the token; after 401 once more with a new one, and when there is none as soon as somebody has signed in. */

@@ -788,6 +788,7 @@ export const de: Record<string, string> = {
   "The same question was answered before, and nothing has changed since.": "Dieselbe Frage wurde schon beantwortet, und seither hat sich nichts geändert.",
   "The secret before also signs until {time}.": "Das Geheimnis davor unterschreibt noch bis {time}.",
   "The sentences of the facts as they stand; no model has written this": "Die Sätze der Fakten, wie sie dastehen; kein Modell hat das geschrieben",
+  "The service did not end the session: you are still signed in. Try again.": "Der Dienst hat die Sitzung nicht beendet: Sie sind noch angemeldet. Versuchen Sie es noch einmal.",
   "The service does not answer": "Der Dienst antwortet nicht",
   "The service does not answer, trying again": "Der Dienst antwortet nicht, neuer Versuch folgt",
   "The service does not answer. Is the connection there?": "Der Dienst antwortet nicht. Besteht die Verbindung?",
