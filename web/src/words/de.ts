@@ -14,6 +14,7 @@ export const de: Record<string, string> = {
   "A graph, for Gephi, yEd, Cytoscape or networkx": "Ein Graph, für Gephi, yEd, Cytoscape oder networkx",
   "A job moves the concepts": "Ein Auftrag verschiebt die Begriffe",
   "A key lets a program that you run act for you, with no more than the permissions you give it.": "Mit einem Schlüssel handelt ein Programm, das Sie betreiben, für Sie, mit nicht mehr Rechten, als Sie ihm geben.",
+  "A limit is for one source, and {name} is a list of references: add it on its own, without a limit.": "Eine Grenze gilt für eine Quelle, und {name} ist eine Literaturliste: Fügen Sie sie allein hinzu, ohne Grenze.",
   "A model compares new concepts with those that are there.": "Ein Modell vergleicht neue Begriffe mit denen, die da sind.",
   "A model is asked only for those who may write reports here. The facts nearest to the question are shown, which costs nothing.": "Ein Modell wird nur für die gefragt, die hier Berichte schreiben dürfen. Gezeigt werden die Fakten, die der Frage am nächsten sind; das kostet nichts.",
   "A model is asked only for those who may write reports here: these are the facts nearest to your question. An administrator of the repository can allow it for everybody.": "Ein Modell wird nur für die gefragt, die hier Berichte schreiben dürfen: Das sind die Fakten, die Ihrer Frage am nächsten sind. Die Verwaltung des Repositoriums kann es allen erlauben.",
