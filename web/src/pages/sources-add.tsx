@@ -92,8 +92,7 @@ export function AddSources({ files, onClose, investigation }: { files?: File[]; 
     onClose();
   };
   const reader = useReader();
-  const model = reader.data?.fact_extraction.find((one) => one.configured) ?? reader.data?.fact_extraction[0];
-  const free = model === undefined || model.model.startsWith("builtin-") || model.id.startsWith("builtin");
+  const model = reader.data?.fact_extraction.find((one) => one.configured)?.model;
 
   const takeFiles = (list: File[]) => {
     setThings((old) => {
@@ -232,12 +231,12 @@ export function AddSources({ files, onClose, investigation }: { files?: File[]; 
             ))}
           </ul>
         )}
-        {reader.data &&
-          (free ? (
-            <p className="note good">{t("No model is asked: facts are the sentences as they stand, and cost nothing.")}</p>
+        {model !== undefined &&
+          (model.startsWith("builtin-") ? (
+            <p className="note">{t("No model is asked for facts: they are the sentences as they stand. Where the installation has a model for concepts or for the search by meaning, that may cost money.")}</p>
           ) : (
             <div className="note stack tight">
-              <p>{t("{model} reads them and costs money. What a source costs is known when its text is there; set what each may cost at most.", { model: model?.model ?? "" })}</p>
+              <p>{t("{model} reads them and costs money. What a source costs is known when its text is there; set what each may cost at most.", { model })}</p>
               <Field label={t("At most for each source, in US dollars")} inputMode="decimal" value={cap} onChange={setCap} placeholder={t("no limit of its own")} error={badCap} />
             </div>
           ))}
