@@ -46,7 +46,7 @@ export function DeleteSources({ sources, onClose, onDone }: { sources: Row[]; on
   );
   const only = sources[0];
   return (
-    <Confirm title={t("Delete sources?")} open onClose={onClose} onConfirm={() => act.mutate(undefined)} action={t("Delete")} busy={act.isPending}>
+    <Confirm title={t("Delete sources?")} open onClose={onClose} onConfirm={() => act.mutate(undefined)} action={t("Delete")} busy={act.isPending} unsure={!preview.data}>
       <p className="break">{sources.length === 1 && only ? <strong>{sourceTitle(only)}</strong> : tn(sources.length, "{n} source", "{n} sources")}</p>
       {preview.isPending ? (
         <Skeleton rows={1} height={24} />
