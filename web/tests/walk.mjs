@@ -1,13 +1,14 @@
 // Walks through the UI of an empty installation.
 //
 // Usage: node walk.mjs ADDRESS
-//   OKT_WEB_LONG=1     also every page on a phone, at 400 % zoom, in German, and with every text in brackets
+//   OKT_WEB_LONG=1     also every page on a phone, at 400 % zoom, in German, and with every text in brackets; the marks of PDFs
 //   OKT_WEB_PICTURES   a folder for pictures of the pages
 // Fails on: a sentence that is not lit within 60 s, a violation of the policy of a page, a request to another origin, an
 // error of a script, a finding of axe, hostile text that does anything, a tab that is signed out, what an account sees that
 // it may not see.
 import { strict as assert } from "node:assert";
 import { COLOURS, DESKTOP, PHONE, ZOOMED, ask, base, began, done, enter, finish, long, look, named, newContext, newTab, signIn, together, until, visit } from "./browser.mjs";
+import { boxes } from "./boxes.mjs";
 import { hostile } from "./hostile.mjs";
 import { openRow, tenTasks } from "./keyboard.mjs";
 import { pseudo } from "./pseudo.mjs";
@@ -543,6 +544,7 @@ if (long) {
   await german.close();
   done("in German");
   await pseudo(pages, PERSON);
+  await boxes(desktop, token);
 }
 await desktop.close();
 await finish();
