@@ -3,7 +3,7 @@
 //   OKT_WEB_LONG=1     the long form
 //   OKT_WEB_PICTURES   a folder for pictures of the pages
 import { strict as assert } from "node:assert";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import axe from "axe-core";
 import { chromium } from "playwright-core";
 
@@ -77,10 +77,31 @@ export async function look(tab, name, rules) {
     const { violations } = await globalThis.axe.run({ exclude: ["[data-live-announcer]"] }, options);
     const found = violations.map(({ id, nodes }) => `axe ${id}: ${nodes.slice(0, 2).map((node) => node.html.slice(0, 120)).join(" | ")}`);
     // A phone makes its window as wide as what is too wide for it.
-    return { found, over: document.documentElement.scrollWidth - Math.min(innerWidth, screen.width) };
+    const over = document.documentElement.scrollWidth - Math.min(innerWidth, screen.width);
+    // German words are the longer ones. What scrolls, or is cut on purpose, can be read otherwise; of texts that only screen
+    // readers get one pixel is there.
+    const cut = (one) =>
+      one.clientWidth > 1 &&
+      one.scrollWidth > one.clientWidth + 2 &&
+      [...one.childNodes].some((part) => part.nodeType === Node.TEXT_NODE && part.data.trim() !== "") &&
+      !/auto|scroll/.test(getComputedStyle(one).overflowX) &&
+      !one.closest(".clip, .textLayer, svg, pre");
+    const texts = document.documentElement.lang === "de" ? [...document.body.querySelectorAll("*")].filter(cut) : [];
+    for (const one of texts) found.push(`cut: ${one.textContent.trim().slice(0, 80)} (${one.scrollWidth} px in ${one.clientWidth})`);
+    return { found, over };
   }, rules);
   for (const one of found) problems.push(`${tab.now}: ${one}`);
   if (over > 0) problems.push(`${tab.now}: ${over} px wider than the screen`);
+}
+
+/** Roles of what somebody can act on. */
+const ACTED_ON = /^\s*- '?(button|link|checkbox|radio|switch|textbox|searchbox|combobox|tab|menuitem|option|slider|spinbutton)(?! ")\b.*/gm;
+
+/** A screen reader has a name for all that can be acted on. */
+export async function named(tab, name) {
+  const tree = await tab.locator("body").ariaSnapshot();
+  if (pictures) writeFileSync(`${pictures}/${name}.yml`, tree);
+  for (const [line] of tree.matchAll(ACTED_ON)) problems.push(`${tab.now}: without a name: ${line.trim()}`);
 }
 
 /** The page of the address is drawn, not still the one before it, and nothing is loading. */

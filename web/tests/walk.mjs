@@ -1,16 +1,18 @@
 // Walks through the UI of an empty installation.
 //
 // Usage: node walk.mjs ADDRESS
-//   OKT_WEB_LONG=1     also every page on a phone, at 400 % zoom, in German, and with every text in brackets
+//   OKT_WEB_LONG=1     also every page on a phone, at 400 % zoom, in German, and with every text in brackets; the marks of PDFs
 //   OKT_WEB_PICTURES   a folder for pictures of the pages
 // Fails on: a sentence that is not lit within 60 s, a violation of the policy of a page, a request to another origin, an
 // error of a script, a finding of axe, hostile text that does anything, a tab that is signed out, what an account sees that
 // it may not see.
 import { strict as assert } from "node:assert";
-import { COLOURS, DESKTOP, PHONE, ZOOMED, ask, base, began, done, enter, finish, long, look, newContext, newTab, signIn, together, until, visit } from "./browser.mjs";
+import { COLOURS, DESKTOP, PHONE, ZOOMED, ask, base, began, done, enter, finish, long, look, named, newContext, newTab, signIn, together, until, visit } from "./browser.mjs";
+import { boxes } from "./boxes.mjs";
 import { hostile } from "./hostile.mjs";
 import { openRow, tenTasks } from "./keyboard.mjs";
 import { pseudo } from "./pseudo.mjs";
+import { tabs } from "./tabs.mjs";
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script> "javascript:alert(1)"';
 const PERSON = { name: `Ada ${HOSTILE}`, email: "ada@example.org", password: "a long sentence" };
@@ -142,10 +144,11 @@ async function walk(names, tab, { suffix = "light", dark = true, rules, fresh = 
     await visit(tab, pages[name], `${name}, ${suffix}`, fresh);
     if (name === "reader") await tab.locator(".pdf-mark.lit").first().waitFor();
     await look(tab, `${name}-${suffix}`, rules);
+    if (!rules) await named(tab, `${name}-${suffix}`);
     if (!dark) continue;
-    tab.now = `${name}, dark`;
+    tab.now = `${name}, ${suffix}, dark`;
     await tab.emulateMedia({ colorScheme: "dark" });
-    await look(tab, `${name}-dark`, ["color-contrast"]);
+    await look(tab, suffix === "light" ? `${name}-dark` : `${name}-${suffix}-dark`, ["color-contrast"]);
     await tab.emulateMedia({ colorScheme: "light" });
   }
 }
@@ -196,6 +199,11 @@ async function finding() {
     await tab.keyboard.press("Escape");
     await tab.locator(".find").waitFor({ state: "detached" });
   }
+  // A sentence that no fact rests on is marked as well when somebody asks for it.
+  await tab.goto(`${base}${r}/sources/${pdf.id}?view=uncited`);
+  await tab.locator(".reader-side [data-main]").first().click();
+  await tab.locator(".pdf-mark.looked").first().waitFor();
+  await look(tab, "reader-uncited", COLOURS);
   await tab.close();
   done("words are found in documents");
 }
@@ -420,6 +428,23 @@ async function guest() {
   await look(tab, "forbidden");
   await visit(tab, `${r}/answers/${answers[1]}`, "a shared answer, as a guest");
   await tab.getByText("shared by somebody").waitFor();
+  // Whoever signs out stays signed in until the service agrees; then the other tab is locked, and becomes that of the next person.
+  const second = await newTab(theirs, "sign out");
+  await second.goto(`${base}${r}/facts`);
+  const signOut = async () => {
+    await second.getByRole("button", { name: /^Account: Grace/ }).click();
+    await second.getByRole("menuitem", { name: "Sign out" }).click();
+  };
+  await second.route(/\/auth\/logout$/, (route) => route.fulfill({ status: 422 }));
+  await signOut();
+  await second.getByText("you are still signed in").waitFor();
+  await second.unrouteAll({ behavior: "ignoreErrors" });
+  await signOut();
+  await tab.getByRole("dialog", { name: "Sign in again" }).waitFor();
+  await second.getByLabel("E-mail address").fill(PERSON.email);
+  await second.getByLabel("Password").fill(PERSON.password);
+  await enter(second);
+  await tab.getByRole("button", { name: /^Account: Ada/ }).waitFor();
   await theirs.close();
   done("a guest sees what they may see");
 }
@@ -456,23 +481,12 @@ async function documentation() {
   done("the documentation works");
 }
 
-/** Several tabs at once stay signed in. */
-async function tabs(rounds, many) {
-  for (let round = 0; round < rounds; round += 1) {
-    const opened = await Promise.all(Array.from({ length: many }, () => newTab(desktop, `${many} tabs`)));
-    await Promise.all(opened.map((one) => one.goto(`${base}${r}/facts`)));
-    await Promise.all(opened.map((one) => one.locator("a.item-main").first().waitFor()));
-    await Promise.all(opened.map((one) => one.close()));
-  }
-  done(`${many} tabs stay signed in`);
-}
-
 async function onPhone(names) {
   const phone = await newContext(PHONE);
   const small = await newTab(phone);
   await signIn(small, PERSON);
   await enter(small);
-  await walk(names, small, { suffix: "phone", dark: false, rules: COLOURS });
+  await walk(names, small, { suffix: "phone", rules: COLOURS });
   await phone.close();
   done("on a phone");
 }
@@ -505,7 +519,7 @@ await together(
     await guest();
     await documentation();
     await onPhone(["sources", "reader", "fact", "ask", "answer", "report", "webhooks", "graph", "cost", "settings", "members"]);
-    await tabs(long ? 10 : 3, long ? 10 : 3);
+    await tabs(PERSON, `${r}/facts`, long ? 10 : 3, long ? 10 : 3);
     await hostile(desktop, token, long ? 200 : 20);
   },
 );
@@ -530,6 +544,7 @@ if (long) {
   await german.close();
   done("in German");
   await pseudo(pages, PERSON);
+  await boxes(desktop, token);
 }
 await desktop.close();
 await finish();

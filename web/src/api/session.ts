@@ -19,6 +19,8 @@ const EARLY = 60_000;
 
 let token: string | null = null;
 let until = 0;
+/** Whose the page is, also while nobody is signed in. */
+let user: string | null = null;
 let state: SessionState = "starting";
 let refreshing: Promise<boolean> | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -41,7 +43,24 @@ function become(next: SessionState) {
   for (const listener of listeners) listener();
 }
 
-function keep(next: string, ends: number) {
+/** Whom a token is of: it is a JWT. */
+function owner(of: string): string | null {
+  try {
+    const claims = (of.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
+    return (JSON.parse(atob(claims)) as { sub?: string }).sub ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** False: it is another person's, who gets a page of their own. */
+function keep(next: string, ends: number): boolean {
+  const theirs = owner(next);
+  if (user !== null && theirs !== user) {
+    location.reload();
+    return false;
+  }
+  user = theirs;
   token = next;
   until = ends;
   clearTimeout(timer);
@@ -49,6 +68,7 @@ function keep(next: string, ends: number) {
   const wait = Math.max(1_000, ends - Date.now() - EARLY - Math.random() * 10_000);
   timer = setTimeout(() => void refresh(), Math.min(wait, 2_000_000_000));
   become("in");
+  return true;
 }
 
 const valid = () => token !== null && until - Date.now() > EARLY / 2;
@@ -57,8 +77,7 @@ channel?.addEventListener("message", (event: MessageEvent<Message>) => {
   const said = event.data;
   if (said.kind === "ask" && token !== null && valid()) channel.postMessage({ kind: "token", token, until });
   if (said.kind === "token" && said.until > until) {
-    keep(said.token, said.until);
-    answered?.();
+    if (keep(said.token, said.until)) answered?.();
   }
   if (said.kind === "out") forget();
 });
@@ -116,18 +135,17 @@ async function exchange(): Promise<"done" | "refused" | "away"> {
     });
     if (!response.ok) return response.status < 500 && response.status !== 429 ? "refused" : "away";
     const body = (await response.json()) as { token: string; expires_in: number };
-    accept(body.token, body.expires_in);
-    return "done";
+    return accept(body.token, body.expires_in) ? "done" : "away";
   } catch {
     return "away";
   }
 }
 
-/** A token that the service has just given. */
-export function accept(next: string, seconds: number) {
+/** A token that the service has just given. False: the page is loaded again, for another person. */
+export function accept(next: string, seconds: number): boolean {
   const ends = Date.now() + seconds * 1000;
-  keep(next, ends);
   channel?.postMessage({ kind: "token", token: next, until: ends });
+  return keep(next, ends);
 }
 
 function forget() {
@@ -137,12 +155,21 @@ function forget() {
   become("out");
 }
 
-export async function signOut() {
-  if (token) {
-    await fetch(`${BASE}api/v1/auth/logout`, { method: "POST", headers: { authorization: `Bearer ${token}` } }).catch(() => {});
-  }
+const leave = () =>
+  fetch(`${BASE}api/v1/auth/logout`, { method: "POST", headers: { authorization: `Bearer ${token}` } }).then(
+    ({ status }) => status,
+    () => 0,
+  );
+
+/** False: the session goes on, and its cookie would sign the person in again. */
+export async function signOut(): Promise<boolean> {
+  let status = (await refresh()) ? await leave() : 0;
+  if (status === 401 && token) status = (await refresh(token)) ? await leave() : 0;
+  // What is refused with a new token, or can't be renewed, is over already.
+  if (status !== 204 && status !== 401 && state !== "out") return false;
   forget();
   channel?.postMessage({ kind: "out" });
+  return true;
 }
 
 /** As `fetch`, with the token; after 401 once more with a new one, and when there is none as soon as somebody has signed in. */

@@ -3,7 +3,8 @@
 import { BASE } from "../api/session";
 
 const PAUSE = 2_000;
-const RELOADED = "okt-reloaded";
+/** Of one script: else one that loads would let another one that never does load the page again for ever. */
+const reloaded = (load: () => unknown) => `okt-reloaded ${load}`;
 
 /**
  * While the service is away, this waits for it: loading the page again would lose what is on it. What is gone although the
@@ -12,7 +13,9 @@ const RELOADED = "okt-reloaded";
 export async function script<T>(load: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
-      return await load();
+      const loaded = await load();
+      forget(load);
+      return loaded;
     } catch {
       if (await answers()) break;
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
@@ -20,7 +23,7 @@ export async function script<T>(load: () => Promise<T>): Promise<T> {
   }
   // It may have come back in between.
   return load().catch((error: unknown) => {
-    reloadOnce();
+    reloadOnce(load);
     throw error;
   });
 }
@@ -31,10 +34,19 @@ document.addEventListener("error", ({ target }) => target instanceof HTMLLinkEle
 
 const answers = () => fetch(`${BASE}healthz`).then((answer) => answer.ok, () => false);
 
-function reloadOnce() {
+/** After the next update the page may be loaded again once more. */
+function forget(load: () => unknown) {
   try {
-    if (sessionStorage.getItem(RELOADED) === location.href) return;
-    sessionStorage.setItem(RELOADED, location.href);
+    sessionStorage.removeItem(reloaded(load));
+  } catch {
+    // Then there is nothing to forget.
+  }
+}
+
+function reloadOnce(load: () => unknown) {
+  try {
+    if (sessionStorage.getItem(reloaded(load))) return;
+    sessionStorage.setItem(reloaded(load), "1");
     location.reload();
   } catch {
     // Without storage nobody knows whether it was done already.

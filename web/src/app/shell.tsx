@@ -35,7 +35,7 @@ import { useKeys } from "./keys";
 import { useCan, useCanHere, useRepositories, useRepository, useRepo } from "./queries";
 import { script } from "./scripts";
 import { setTheme, theme } from "./theme";
-import { Toasts } from "./toasts";
+import { complain, Toasts } from "./toasts";
 
 const SignIn = lazy(() => script(() => import("../pages/sign-in")));
 const Palette = lazy(() => script(() => import("./palette")));
@@ -198,7 +198,7 @@ export function AccountMenu() {
           {name}
         </MenuItem>
       ))}
-      <MenuItem onAction={() => void signOut().then(() => location.assign(document.baseURI))}>{t("Sign out")}</MenuItem>
+      <MenuItem onAction={() => void signOut().then((over) => (over ? location.assign(document.baseURI) : complain(t("The service did not end the session: you are still signed in. Try again."))))}>{t("Sign out")}</MenuItem>
     </Menu>
   );
 }

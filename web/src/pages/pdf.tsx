@@ -74,6 +74,8 @@ export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   const target = useRef<{ page: number; sentence?: number } | null>(null);
+  /** The sentence that was asked for: it is marked although no fact rests on it. */
+  const [looked, setLooked] = useState<number | undefined>();
   const broken = useRef(onBroken);
   broken.current = onBroken;
 
@@ -157,6 +159,7 @@ export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage
     () => ({
       show(page, sentence) {
         target.current = { page, sentence };
+        setLooked(sentence);
         scroll();
       },
     }),
@@ -166,6 +169,10 @@ export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage
     if (scale > 0) scroll();
   }, [scale, sizes.length, scroll]);
 
+  // Whoever moves on is not brought back, be it that a mark never comes.
+  const leave = () => {
+    target.current = null;
+  };
   const seen = useRef(onPage);
   seen.current = onPage;
   const onScroll = () => {
@@ -181,10 +188,10 @@ export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage
     }
   };
   return (
-    <div className="pdf" ref={box} onScroll={onScroll} tabIndex={0} role="region" aria-label={t("Document")}>
+    <div className="pdf" ref={box} onScroll={onScroll} onWheel={leave} onTouchStart={leave} onPointerDown={leave} onKeyDown={leave} tabIndex={0} role="region" aria-label={t("Document")}>
       {scale > 0 &&
         sizes.map((size, n) => (
-          <Page key={n} number={n + 1} size={size} scale={scale} pdf={pdf} root={box} repoID={repoID} sourceID={source.id} marked={source.pages.length > 0} recognised={source.pages[n]?.ocr === true} asked={finding.asked} nth={place?.page === n + 1 ? place.nth : null} chosen={chosen} evidence={evidence} onChoose={onChoose} onMarks={scroll} />
+          <Page key={n} number={n + 1} size={size} scale={scale} pdf={pdf} root={box} repoID={repoID} sourceID={source.id} marked={source.pages.length > 0} recognised={source.pages[n]?.ocr === true} asked={finding.asked} nth={place?.page === n + 1 ? place.nth : null} chosen={chosen} evidence={evidence} looked={looked} onChoose={onChoose} onMarks={scroll} />
         ))}
     </div>
   );
@@ -192,7 +199,7 @@ export default function Pdf({ repoID, source, chosen, evidence, onChoose, onPage
 
 type Placed = Schemas["SourcePageText"]["sentences"][number];
 
-function Page({ recognised, asked, nth, number, size, scale, pdf, root, repoID, sourceID, marked, chosen, evidence, onChoose, onMarks }: { recognised: boolean; asked: string; nth: number | null; number: number; size: Size; scale: number; pdf: PDFDocumentProxy | null; root: RefObject<HTMLDivElement | null>; repoID: string; sourceID: string; marked: boolean; chosen: string | undefined; evidence: ReadonlySet<number>; onChoose: (fact: string) => void; onMarks: () => void }) {
+function Page({ recognised, asked, nth, number, size, scale, pdf, root, repoID, sourceID, marked, chosen, evidence, looked, onChoose, onMarks }: { recognised: boolean; asked: string; nth: number | null; number: number; size: Size; scale: number; pdf: PDFDocumentProxy | null; root: RefObject<HTMLDivElement | null>; repoID: string; sourceID: string; marked: boolean; chosen: string | undefined; evidence: ReadonlySet<number>; looked: number | undefined; onChoose: (fact: string) => void; onMarks: () => void }) {
   const [near, setNear] = useState(false);
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -245,8 +252,8 @@ function Page({ recognised, asked, nth, number, size, scale, pdf, root, repoID, 
   // Before anybody sees the marks.
   useLayoutEffect(() => {
     if (data) drawn.current();
-  }, [data, evidence]);
-  const sentences = useMemo(() => data?.sentences.filter((one) => one.fact_ids.length > 0 || evidence.has(one.index)) ?? [], [data, evidence]);
+  }, [data, evidence, looked]);
+  const sentences = useMemo(() => data?.sentences.filter((one) => one.fact_ids.length > 0 || evidence.has(one.index) || one.index === looked) ?? [], [data, evidence, looked]);
 
   // Of a picture the sentences are marked, of a text the words.
   const hits = useMemo(() => {
@@ -324,7 +331,7 @@ function Marks({ sentences, size, chosen, evidence }: { sentences: Placed[]; siz
             <span
               key={`${one.index} ${n}`}
               data-sentence={one.index}
-              className={lit ? "pdf-mark lit" : "pdf-mark"}
+              className={lit ? "pdf-mark lit" : one.fact_ids.length > 0 ? "pdf-mark" : "pdf-mark looked"}
               style={placed(where, size)}
             />
           );

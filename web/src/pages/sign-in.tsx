@@ -82,8 +82,7 @@ function Credentials() {
   const act = useMutation({
     mutationFn: () => ok(open.POST("/api/v1/auth/login", { body: { ...given, cookie: true } })),
     onSuccess: (signed) => {
-      accept(signed.token, signed.expires_in);
-      void queries.invalidateQueries();
+      if (accept(signed.token, signed.expires_in)) void queries.invalidateQueries();
     },
   });
   const left = useSecondsLeft(act.error);

@@ -46,7 +46,7 @@ export function DeleteSources({ sources, onClose, onDone }: { sources: Row[]; on
   );
   const only = sources[0];
   return (
-    <Confirm title={t("Delete sources?")} open onClose={onClose} onConfirm={() => act.mutate(undefined)} action={t("Delete")} busy={act.isPending}>
+    <Confirm title={t("Delete sources?")} open onClose={onClose} onConfirm={() => act.mutate(undefined)} action={t("Delete")} busy={act.isPending} unsure={!preview.data}>
       <p className="break">{sources.length === 1 && only ? <strong>{sourceTitle(only)}</strong> : tn(sources.length, "{n} source", "{n} sources")}</p>
       {preview.isPending ? (
         <Skeleton rows={1} height={24} />
@@ -120,10 +120,12 @@ export function Estimate({ ids }: { ids: string[] }) {
   if (estimate.isPending) return <Skeleton rows={1} height={40} />;
   if (estimate.error) return <p className="note warn">{reason(estimate.error)}</p>;
   const { total, model, basis } = estimate.data;
-  if (model.startsWith("builtin-")) return <p className="note good">{t("No model is asked: facts are the sentences as they stand, and cost nothing.")}</p>;
+  // A model may be asked for concepts only.
+  const extractive = model.startsWith("builtin-");
+  if (extractive && total.calls === 0) return <p className="note good">{t("No model is asked for facts or concepts, and they cost nothing.")}</p>;
   return (
     <p className="note">
-      <strong>{dollars(total.usd)}</strong> — {model}, {tn(total.calls, "{n} call", "{n} calls")}, {t("{n} tokens", { n: count(total.tokens_in + total.tokens_out) })}.{" "}
+      <strong>{dollars(total.usd)}</strong> — {extractive ? t("for concepts") : model}, {tn(total.calls, "{n} call", "{n} calls")}, {t("{n} tokens", { n: count(total.tokens_in + total.tokens_out) })}.{" "}
       <span className="soft">{basis === "history" ? t("Estimated from what this repository has used.") : t("Estimated by a rule of thumb.")}</span>
     </p>
   );

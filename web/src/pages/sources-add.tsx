@@ -19,6 +19,9 @@ import "./sources.css";
 type Outcome = { state: "waiting" | "sending" | "added" | "existing" | "failed"; message?: string; source?: string };
 type Thing = { key: string; label: string; file?: File; address?: string } & Outcome;
 
+/** The service takes a limit for one source, not for all of a list. */
+const isList = (thing: Thing) => /\.(bib|ris|json)$/i.test(thing.file?.name ?? "");
+
 /** How many are sent at once. */
 const AT_ONCE = 3;
 
@@ -89,8 +92,7 @@ export function AddSources({ files, onClose, investigation }: { files?: File[]; 
     onClose();
   };
   const reader = useReader();
-  const model = reader.data?.fact_extraction.find((one) => one.configured) ?? reader.data?.fact_extraction[0];
-  const free = model === undefined || model.model.startsWith("builtin-") || model.id.startsWith("builtin");
+  const model = reader.data?.fact_extraction.find((one) => one.configured)?.model;
 
   const takeFiles = (list: File[]) => {
     setThings((old) => {
@@ -113,8 +115,7 @@ export function AddSources({ files, onClose, investigation }: { files?: File[]; 
       if (thing.file) {
         const form = new FormData();
         form.set("file", thing.file);
-        const list = /\.(bib|ris|json)$/i.test(thing.file.name);
-        if (most !== undefined && !list) form.set("max_cost_usd", String(most));
+        if (most !== undefined) form.set("max_cost_usd", String(most));
         if (investigation) form.set("investigation_id", investigation);
         const response = await raw(`api/v1/repositories/${repoID}/sources/upload`, { method: "POST", body: form });
         const body = (await response.json()) as Schemas["SourceAccepted"] | Schemas["ImportedList"];
@@ -166,7 +167,8 @@ export function AddSources({ files, onClose, investigation }: { files?: File[]; 
   };
   const sending = things.some((one) => one.state === "sending");
   const done = began && !sending && waiting.length === 0;
-  const badCap = cap.trim() !== "" && !(Number(cap.replace(",", ".")) >= 0);
+  const list = things.find((one) => (one.state === "waiting" || one.state === "failed") && isList(one));
+  const badCap = cap.trim() === "" ? undefined : !(Number(cap.replace(",", ".")) >= 0) ? t("This is no amount.") : list && t("A limit is for one source, and {name} is a list of references: add it on its own, without a limit.", { name: list.label });
 
   return (
     <Dialog title={t("Add sources")} open onClose={leave} wide>
@@ -229,19 +231,19 @@ export function AddSources({ files, onClose, investigation }: { files?: File[]; 
             ))}
           </ul>
         )}
-        {reader.data &&
-          (free ? (
-            <p className="note good">{t("No model is asked: facts are the sentences as they stand, and cost nothing.")}</p>
+        {model !== undefined &&
+          (model.startsWith("builtin-") ? (
+            <p className="note">{t("No model is asked for facts: they are the sentences as they stand. Where the installation has a model for concepts or for the search by meaning, that may cost money.")}</p>
           ) : (
             <div className="note stack tight">
-              <p>{t("{model} reads them and costs money. What a source costs is known when its text is there; set what each may cost at most.", { model: model?.model ?? "" })}</p>
-              <Field label={t("At most for each source, in US dollars")} inputMode="decimal" value={cap} onChange={setCap} placeholder={t("no limit of its own")} error={badCap ? t("This is no amount.") : undefined} />
+              <p>{t("{model} reads them and costs money. What a source costs is known when its text is there; set what each may cost at most.", { model })}</p>
+              <Field label={t("At most for each source, in US dollars")} inputMode="decimal" value={cap} onChange={setCap} placeholder={t("no limit of its own")} error={badCap} />
             </div>
           ))}
         <div className="row dialog-buttons">
           <Button onPress={leave}>{done ? t("Close") : sending ? t("Stop") : t("Cancel")}</Button>
           {!done && (
-            <Button primary isDisabled={waiting.length === 0 || badCap} busy={sending} onPress={() => void start()}>
+            <Button primary isDisabled={waiting.length === 0 || badCap !== undefined} busy={sending} onPress={() => void start()}>
               {waiting.length === 0 ? t("Add") : tn(waiting.length, "Add {n} source", "Add {n} sources")}
             </Button>
           )}

@@ -44,15 +44,15 @@ export function Dialog({ title, open, onClose, children, wide, side, fixed }: { 
   );
 }
 
-/** Asks before something that can't be undone. */
-export function Confirm({ title, open, onClose, onConfirm, action, children, busy }: { title: string; open: boolean; onClose: () => void; onConfirm: () => void; action: string; children: ReactNode; busy?: boolean }) {
+/** Asks before something that can't be undone. `unsure`: what it would do is not known yet. */
+export function Confirm({ title, open, onClose, onConfirm, action, children, busy, unsure }: { title: string; open: boolean; onClose: () => void; onConfirm: () => void; action: string; children: ReactNode; busy?: boolean; unsure?: boolean }) {
   return (
     <Dialog title={title} open={open} onClose={onClose}>
       <div className="stack">
         {children}
         <div className="row dialog-buttons">
           <Button onPress={onClose}>{t("Cancel")}</Button>
-          <Button danger onPress={onConfirm} busy={busy}>
+          <Button danger onPress={onConfirm} busy={busy} isDisabled={unsure}>
             {action}
           </Button>
         </div>
