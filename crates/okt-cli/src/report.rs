@@ -91,10 +91,16 @@ fn check(args: &CheckArgs, text: &str, client: Client) -> anyhow::Result<bool> {
     for piece in pieces(text) {
         let mut answer = runtime.block_on(client.post("/check", &json!({ "text": piece.text })))?;
         if let Some(why) = answer.body["degraded_reason"].as_str() {
-            let what =
-                if why == "words_slow" { "not all words were compared" } else { "only words were compared" };
+            let what = match why {
+                "words_slow" => "not all words were compared",
+                "model_away" => {
+                    "rules judged in place of the model, which did not answer or has no budget left"
+                }
+                _ => "only words were compared",
+            };
             // What passes today must not be what would have failed with everything at hand.
-            if args.fail_on != FailOn::Never && matches!(why, "vectors_away" | "budget" | "words_slow") {
+            let may_differ = matches!(why, "vectors_away" | "budget" | "words_slow" | "model_away");
+            if args.fail_on != FailOn::Never && may_differ {
                 bail!("{what} ({why}); try again, or take --fail-on never to see what was found");
             }
             let _ = writeln!(std::io::stderr(), "okt: {what} ({why})");
@@ -107,12 +113,21 @@ fn check(args: &CheckArgs, text: &str, client: Client) -> anyhow::Result<bool> {
         }
     }
     show(&sentences, args.json)?;
+    if by_rules(&sentences) {
+        let _ = writeln!(std::io::stderr(), "okt: judged by rules, not by a model");
+    }
     let any = |state: &str| sentences.iter().any(|sentence| sentence["state"] == state);
     Ok(match args.fail_on {
         FailOn::Contradicts => !any("contradicted"),
         FailOn::Unsupported => !any("contradicted") && !any("unsupported"),
         FailOn::Never => true,
     })
+}
+
+/// Whether no model was asked how any fact stands to any sentence.
+fn by_rules(sentences: &[Value]) -> bool {
+    let mut facts = sentences.iter().filter_map(|sentence| sentence["facts"].as_array()).flatten().peekable();
+    facts.peek().is_some() && facts.all(|fact| fact["judged_by"] == okt_model::POSTURE_MODEL)
 }
 
 fn read(file: &Path) -> anyhow::Result<String> {
