@@ -262,6 +262,9 @@ pub(super) fn curation(row: &CurationRow, known: &mut Known) -> Checked {
             return Err(format!("{name} is not from -1 to 1"));
         }
     }
+    for (name, idx) in [("source_idx", row.source_idx), ("by_idx", row.by_idx)] {
+        idx.map_or(Ok(()), |idx| reference(&known.sources, idx, name))?;
+    }
     row.concept_idx.map_or(Ok(()), |idx| reference(&known.concepts, idx, "concept_idx"))
 }
 

@@ -1,5 +1,6 @@
 //! From one instance to another and back.
 
+use okt_interchange::bundle::OwnedRow;
 use okt_testkit::app::TestApp;
 use serde_json::{Value, json};
 
@@ -218,4 +219,57 @@ async fn contradictions_come_along_with_what_was_said_of_them() {
     import(&other, &bundle).await;
     assert_eq!(other.read("/contradictions?state=real").await["data"][0]["id"], id);
     assert_eq!(other.read("/contradictions?state=scope_differs").await["data"], json!([]));
+}
+
+#[tokio::test]
+async fn what_was_retracted_is_retracted_here_too() {
+    let (one, other) = (app(false).await, app(false).await);
+    fill(&one).await;
+    // By the titles of the reports.
+    let stand = async |app: &TestApp| {
+        let listed = app.read("/reports").await;
+        let row = |report: &Value| (report["title"].to_string(), report["counts"].to_string());
+        let mut rows: Vec<_> = listed["data"].as_array().unwrap().iter().map(row).collect();
+        rows.sort();
+        rows
+    };
+    let before = stand(&one).await;
+    let claim = "Honey bees find the way back to their hive by the position of the sun.";
+    let found = one.post("/evidence", &json!({ "claim": claim })).await.json();
+    let source = found["facts"][0]["sources"][0]["id"].as_str().unwrap().to_owned();
+    let mark = json!({"kind": "retracted", "reason": "It was made up"});
+    let marked = one.put(&format!("/sources/{source}/mark"), &mark).await;
+    assert!(marked.status.is_success(), "{marked:?}");
+    one.quiet().await;
+    let after = stand(&one).await;
+    assert_ne!(before, after, "a sentence rests on it alone");
+    let (output, bundle) = export(&one, json!({})).await;
+    import(&other, &bundle).await;
+    other.quiet().await;
+    assert_eq!(stand(&other).await, after);
+    let kept = "SELECT count(*) FROM okt_repository.source_marks
+                 WHERE kind = 'retracted' AND reason = 'It was made up' AND origin = 'person' AND person IS NULL";
+    assert_eq!(other.count(kept).await, 1);
+    let found = other.post("/evidence", &json!({ "claim": claim })).await.json();
+    assert_eq!(found["facts"][0]["retracted"], true, "{found:#}");
+    // It is no part of the hash, and is taken on.
+    let (again, there) = export(&other, json!({})).await;
+    assert_eq!(again["sha256"], output["sha256"]);
+    let marks = |bundle: &[u8]| {
+        let rows = opened(bundle).1.into_iter();
+        let marks = rows.filter_map(|row| match row {
+            OwnedRow::Curation(row) if row.kind == "marked_source" => {
+                Some((row.source_idx, row.text, row.note))
+            }
+            _ => None,
+        });
+        marks.collect::<Vec<_>>()
+    };
+    assert_eq!(marks(&there), marks(&bundle));
+    assert_eq!(marks(&bundle).len(), 1);
+    // What was taken back here stays so, also when the bundle comes again.
+    let here = found["facts"][0]["sources"][0]["id"].as_str().unwrap();
+    assert!(other.delete(&format!("/sources/{here}/mark")).await.status.is_success());
+    import(&other, &bundle).await;
+    assert_eq!(other.count(kept).await, 0);
 }
