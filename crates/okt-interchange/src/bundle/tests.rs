@@ -300,7 +300,7 @@ fn the_first_version_is_read_with_its_files_behind_the_facts() {
 #[test]
 fn what_is_wrong_is_refused_with_its_place() {
     type Change = fn(&mut Value);
-    let cases: [(&str, &str, Change); 34] = [
+    let cases: [(&str, &str, Change); 36] = [
         ("schema_version", "bring it up to date", |d| d["schema_version"] = json!(3)),
         ("schema_version", "at least 1", |d| d["schema_version"] = json!(0)),
         ("metadata.fact_count", "is 3", |d| d["metadata"]["fact_count"] = json!(3)),
@@ -332,6 +332,12 @@ fn what_is_wrong_is_refused_with_its_place() {
         ("concept_summaries[0]", "covered_fact_idxs", |d| {
             d["concept_summaries"][0]["covered_fact_idxs"] = json!([4]);
         }),
+        ("concept_summaries[0]", "content has more", |d| {
+            d["concept_summaries"][0]["content"] = json!("x".repeat(1_000_001));
+        }),
+        ("concept_syntheses[0]", "content has more", |d| {
+            d["concept_syntheses"][0]["content"] = json!("x".repeat(1_000_001));
+        }),
         ("concept_syntheses[0]", "embedded_image", |d| {
             d["concept_syntheses"][0]["embedded_image_idxs"] = json!([4]);
         }),
@@ -349,6 +355,20 @@ fn what_is_wrong_is_refused_with_its_place() {
             "{refused} lacks {reason}"
         );
         assert_eq!(refused.place, place, "{refused}");
+    }
+}
+
+#[test]
+fn a_report_is_as_long_as_the_api_takes_it() {
+    let packed = Limits { ratio: u64::MAX, ..Limits::default() };
+    let refused = |place: [&str; 2], length: usize| {
+        let long = changed(|d| d[place[0]][0][place[1]] = json!("x".repeat(length)));
+        read_bytes(&gz(text(&long, &ORDER).as_bytes()), &packed).0.err().map(|refused| refused.to_string())
+    };
+    for place in [["reports", "body_md"], ["report_annotations", "sentence_text"]] {
+        assert_eq!(refused(place, 8 << 20), None);
+        let told = refused(place, (8 << 20) + 1).unwrap();
+        assert!(told.contains(place[1]) && told.contains("8388608 bytes"), "{told}");
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use okt_check::Cut;
 use okt_interchange::bundle::{Limits, OwnedRow, Read, Refused, ReportRow, Row, SourceRow, read};
-use okt_model::{Error, Progress, Result, SourcePage};
+use okt_model::{Error, MOST_REPORT_SENTENCES, Progress, Result, SourcePage};
 use okt_parse::{SEGMENTER, language_of, segmenter_hash, sentences};
 use okt_queue::JobContext;
 use okt_store::bundles::SourceNames;
@@ -19,7 +19,9 @@ use tokio::task::JoinHandle;
 use super::again;
 use crate::Tools;
 
+/// Rows, and about how many bytes of texts, that are handed on at once.
 const BATCH: usize = 500;
+const BATCH_BYTES: usize = 1 << 20;
 const WAITING: usize = 4;
 /// How often somebody is told how far it is.
 const TOLD: Duration = Duration::from_millis(500);
@@ -141,12 +143,13 @@ pub(super) fn staged(tools: &Tools, file: File, bytes_limit: u64) -> Rows {
     let (send, rows) = mpsc::channel(WAITING);
     let least = usize::try_from(tools.config().providers.reports.min_sentence_runes).unwrap_or(usize::MAX);
     let reading = tokio::task::spawn_blocking(move || {
-        let mut batch = Vec::new();
+        let (mut batch, mut bytes) = (Vec::new(), 0);
         let gone = || Refused::new("", STOPPED);
         let read = read(file, &limits(bytes_limit), &mut |row| {
+            bytes += weight(&row);
             let (row, is_large) = match row {
                 Row::Source(row) => (Staged::Row(OwnedRow::Source(with_sentences(row))), true),
-                Row::Report(row) => (report(row, least), true),
+                Row::Report(row) => (report(row, least)?, true),
                 Row::SourceImage(row) => (Staged::Row(OwnedRow::SourceImage(row.clone())), false),
                 Row::SourceBody(row) => (Staged::Row(OwnedRow::SourceBody(row.clone())), false),
                 Row::Fact(row) => (Staged::Row(OwnedRow::Fact(row.clone())), false),
@@ -171,7 +174,8 @@ pub(super) fn staged(tools: &Tools, file: File, bytes_limit: u64) -> Rows {
                 | Row::ConceptVector(..) => return Ok(()),
             };
             batch.push(row);
-            if is_large || batch.len() >= BATCH {
+            if is_large || batch.len() >= BATCH || bytes >= BATCH_BYTES {
+                bytes = 0;
                 send.blocking_send(std::mem::take(&mut batch)).map_err(|_| gone())?;
             }
             Ok(())
@@ -182,6 +186,26 @@ pub(super) fn staged(tools: &Tools, file: File, bytes_limit: u64) -> Rows {
         Ok(read)
     });
     Rows { rows, reading }
+}
+
+/// About how many bytes of a row have no small limit. Sources and reports are handed on one by one.
+fn weight(row: &Row<'_>) -> usize {
+    let list = |numbers: &[u32]| 4 * numbers.len();
+    match row {
+        Row::SourceImage(row) => row.url.len() + row.alt_text.len(),
+        Row::Fact(row) => row.text.len() + row.image_url.len(),
+        Row::Concept(row) => row.description.len(),
+        Row::Summary(row) => row.content.len() + list(&row.covered_fact_idxs),
+        Row::Synthesis(row) => {
+            let uuids: usize = row.image_uuids.iter().map(String::len).sum();
+            let covered = list(&row.covered_summary_idxs) + list(&row.covered_concept_idxs);
+            row.content.len() + uuids + covered + list(&row.embedded_image_idxs)
+        }
+        Row::Investigation(row) => row.topic.len(),
+        Row::Annotation(row) => row.sentence_text.len(),
+        Row::Curation(row) => row.text.len() + row.note.len(),
+        _ => 0,
+    }
 }
 
 /// Texts whose sentences the producer does not tell are cut here, as those are that were read here.
@@ -200,14 +224,18 @@ fn with_sentences(row: &SourceRow) -> SourceRow {
     row
 }
 
-fn report(row: &ReportRow, least: usize) -> Staged {
+fn report(row: &ReportRow, least: usize) -> Result<Staged, Refused> {
     let language = Some(row.language.clone()).filter(|language| !language.is_empty());
     let Cut { language, sentences } = Cut::new(&row.body_md, language, least);
+    if sentences.len() > MOST_REPORT_SENTENCES {
+        let reason = format!("body_md has more than {MOST_REPORT_SENTENCES} sentences");
+        return Err(Refused::new("", reason));
+    }
     let number = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
     let lexemes = |text: &str| okt_check::lexemes(text, language.as_deref()).into_iter().collect();
     let mut words = vec![(-1, lexemes(&row.title))];
     words.extend(
         sentences.iter().enumerate().map(|(place, sentence)| (number(place), lexemes(&sentence.text))),
     );
-    Staged::Report { row: row.clone(), sentences, words, language }
+    Ok(Staged::Report { row: row.clone(), sentences, words, language })
 }
