@@ -75,9 +75,11 @@ pub(super) fn source(row: &SourceRow, known: &mut Known) -> Checked {
     Ok(())
 }
 
-/// A day: the date of a time as well.
-pub fn date(text: &str) -> Option<chrono::NaiveDate> {
-    text.get(..10)?.parse().ok()
+/// A day, in a year of four digits: the date of a time as well.
+pub(super) fn date(text: &str) -> Option<chrono::NaiveDate> {
+    let day: chrono::NaiveDate = text.get(..10)?.parse().ok()?;
+    // The parser also takes signs, other widths, and the year 0.
+    (day.to_string() == text.get(..10)? && !text.starts_with("0000")).then_some(day)
 }
 
 pub(super) fn source_image(row: &ImageRow, known: &mut Known) -> Checked {

@@ -300,7 +300,7 @@ fn the_first_version_is_read_with_its_files_behind_the_facts() {
 #[test]
 fn what_is_wrong_is_refused_with_its_place() {
     type Change = fn(&mut Value);
-    let cases: [(&str, &str, Change); 36] = [
+    let cases: [(&str, &str, Change); 39] = [
         ("schema_version", "bring it up to date", |d| d["schema_version"] = json!(3)),
         ("schema_version", "at least 1", |d| d["schema_version"] = json!(0)),
         ("metadata.fact_count", "is 3", |d| d["metadata"]["fact_count"] = json!(3)),
@@ -310,6 +310,9 @@ fn what_is_wrong_is_refused_with_its_place() {
         ("sources[0]", "beyond", |d| d["sources"][0]["sentence_offsets"] = json!([[0, 99]])),
         ("sources[0]", "sentence_boxes", |d| d["sources"][0]["sentence_boxes"] = json!("<script>")),
         ("sources[0]", "no date", |d| d["sources"][0]["published_at"] = json!("someday")),
+        ("sources[0]", "no date", |d| d["sources"][0]["published_at"] = json!("0000-05-06")),
+        ("sources[0]", "no date", |d| d["sources"][0]["published_at"] = json!("+12024-05-06")),
+        ("sources[0]", "no date", |d| d["sources"][0]["published_at"] = json!("2024-5-006")),
         ("sources[0]", "SHA-256", |d| d["sources"][0]["sha256"] = json!("xyz")),
         ("source_images[0]", "neither", |d| d["source_images"][0]["kind"] = json!("../etc")),
         ("source_images[0]", "not in images", |d| {

@@ -358,7 +358,7 @@ const SOURCES: &str = "
            CASE s.status WHEN 'processed' THEN 'processed' WHEN 'fetched' THEN 'fetched' WHEN 'processing' THEN 'fetched'
                 ELSE 'failed' END AS status,
            coalesce(s.title, '') AS title, coalesce(t.text, '') AS text, coalesce(t.markdown, '') AS markdown,
-           coalesce(s.published_at::text, '') AS published_at,
+           CASE WHEN s.published_at BETWEEN '0001-01-01' AND '9999-12-31' THEN s.published_at::text ELSE '' END AS published_at,
            coalesce(encode(coalesce(s.body_sha256, s.stated_sha256), 'hex'), '') AS sha256,
            s.body_sha256 IS NOT NULL OR s.stated_body AS has_body,
            coalesce(s.language, '') AS language, coalesce(s.author, '') AS author, coalesce(s.site_name, '') AS site_name,
