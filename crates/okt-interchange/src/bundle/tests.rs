@@ -376,6 +376,27 @@ fn a_report_is_as_long_as_the_api_takes_it() {
 }
 
 #[test]
+fn a_great_number_takes_little_memory() {
+    let mut numbers = super::read::Numbers::default();
+    let last = super::read::MOST_ROWS - 1;
+    for number in [last, 0, 4_095, 4_096] {
+        assert!(numbers.add(number) && !numbers.add(number) && numbers.has(number), "{number}");
+    }
+    assert!(!numbers.has(1) && !numbers.has(last - 1));
+    assert!(numbers.bytes() < 1 << 19, "{}", numbers.bytes());
+    let mut others = super::read::Numbers::default();
+    assert_eq!(numbers.first_without(&others), Some(0));
+    for number in [0, 4_095] {
+        others.add(number);
+    }
+    assert_eq!(numbers.first_without(&others), Some(4_096));
+    others.add(4_096);
+    assert_eq!(numbers.first_without(&others), Some(u64::from(last)));
+    others.add(last);
+    assert_eq!(numbers.first_without(&others), None);
+}
+
+#[test]
 fn numbers_that_no_vector_has_are_refused() {
     for number in ["1e999", "1e39", "NaN", "null", "\"1\""] {
         let bad = text(&document(), &ORDER).replace("[0.6,0.8]", &format!("[0.6,{number}]"));
