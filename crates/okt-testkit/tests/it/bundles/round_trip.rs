@@ -1,10 +1,13 @@
 //! From one instance to another and back.
 
 use okt_interchange::bundle::OwnedRow;
+use okt_model::{BlobHash, SourceFile};
+use okt_store::Blobs;
 use okt_testkit::app::TestApp;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
-use super::{app, asked, export, fill, import, opened, rows, try_import};
+use super::{app, asked, export, fill, image, import, opened, rows, try_import};
 use crate::bundles::download;
 
 #[tokio::test]
@@ -272,4 +275,29 @@ async fn what_was_retracted_is_retracted_here_too() {
     assert!(other.delete(&format!("/sources/{here}/mark")).await.status.is_success());
     import(&other, &bundle).await;
     assert_eq!(other.count(kept).await, 0);
+}
+
+#[tokio::test]
+async fn a_picture_of_two_sources_is_stored_for_each() {
+    let (one, other) = (app(false).await, app(false).await);
+    for (name, text) in [("bees.txt", super::TEXT), ("mites.txt", super::OTHER)] {
+        let source = one.add_text(name, text).await;
+        one.settled(&source).await;
+        image(&one, &source).await;
+    }
+    one.quiet().await;
+    let (_, bundle) = export(&one, json!({})).await;
+    import(&other, &bundle).await;
+    let blobs = Blobs::open(&other.service.api.app.config().providers.storage).unwrap();
+    let files: Vec<(Uuid, Vec<u8>)> =
+        sqlx::query_as("SELECT source_id, sha256 FROM okt_repository.source_images")
+            .fetch_all(&mut other.connect().await)
+            .await
+            .unwrap();
+    assert_eq!(files.len(), 2);
+    for (source, hash) in files {
+        let hash = BlobHash(hash.try_into().unwrap());
+        let file = SourceFile { repository: other.repository, source: source.into(), hash };
+        assert!(blobs.read(file, None).await.unwrap().is_some(), "{file:?}");
+    }
 }
