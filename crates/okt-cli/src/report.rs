@@ -212,14 +212,16 @@ fn show(sentences: &[Value], json: bool) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     for sentence in sentences {
         if json {
-            writeln!(out, "{sentence}")?;
+            // The same text, for whoever reads JSON.
+            writeln!(out, "{}", sentence.to_string().replace(OLD_COMMAND, "##\\u005b"))?;
             continue;
         }
         let state = sentence["state"].as_str().unwrap_or_default();
         if state == "not_a_claim" {
             continue;
         }
-        writeln!(out, "{state:<13} {}", sentence["text"].as_str().unwrap_or_default())?;
+        let text = sentence["text"].as_str().unwrap_or_default();
+        writeln!(out, "{}", clean(&format!("{state:<13} {text}")))?;
         for fact in sentence["facts"].as_array().into_iter().flatten() {
             let posture = fact["posture"].as_str().unwrap_or_default();
             if posture != "related" {
@@ -227,11 +229,20 @@ fn show(sentences: &[Value], json: bool) -> anyhow::Result<()> {
                 let from = source["title"].as_str().or(source["url"].as_str()).unwrap_or("unknown source");
                 let retracted = if fact["retracted"] == true { ", retracted" } else { "" };
                 let text = fact["fact_text"].as_str().unwrap_or_default();
-                writeln!(out, "  {posture}: {text} ({from}{retracted})")?;
+                writeln!(out, "{}", clean(&format!("  {posture}: {text} ({from}{retracted})")))?;
             }
         }
     }
     Ok(())
+}
+
+/// What GitHub Actions takes for a command anywhere in a line; `::` is one at the beginning.
+const OLD_COMMAND: &str = "##[";
+
+/// A line whose words, which strangers wrote, steer neither a terminal nor a build that reads what is printed.
+fn clean(line: &str) -> String {
+    let line = line.replace(char::is_control, " ").replace(OLD_COMMAND, "## [");
+    if line.trim_start().starts_with("::") { line.replacen("::", ": :", 1) } else { line }
 }
 
 #[cfg(test)]
@@ -262,6 +273,16 @@ mod tests {
             .collect();
         assert_eq!(all, wanted);
         pieces.len()
+    }
+
+    #[test]
+    fn what_strangers_wrote_steers_nothing() {
+        assert_eq!(
+            clean("supported     Bees.\u{1b}[2J\r\n::error::x"),
+            "supported     Bees. [2J  ::error::x"
+        );
+        assert_eq!(clean("  ::set-output name=a::b"), "  : :set-output name=a::b");
+        assert_eq!(clean("  supports: a ##[add-mask]b"), "  supports: a ## [add-mask]b");
     }
 
     #[test]
