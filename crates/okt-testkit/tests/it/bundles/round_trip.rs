@@ -1,13 +1,17 @@
 //! From one instance to another and back.
 
+use okt_app::Origin;
 use okt_interchange::bundle::OwnedRow;
+use okt_jobs::spaces;
 use okt_model::{BlobHash, SourceFile};
-use okt_store::Blobs;
-use okt_testkit::app::TestApp;
+use okt_store::{Blobs, Databases, Purpose};
+use okt_testkit::app::{MODEL, TestApp, count};
+use okt_testkit::jobs::tools;
+use okt_testkit::llm::Behaviour;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{app, asked, export, fill, image, import, opened, rows, try_import};
+use super::{app, asked, builder, export, fill, image, import, opened, rows, try_import};
 use crate::bundles::download;
 
 #[tokio::test]
@@ -300,4 +304,85 @@ async fn a_picture_of_two_sources_is_stored_for_each() {
         let file = SourceFile { repository: other.repository, source: source.into(), hash };
         assert!(blobs.read(file, None).await.unwrap().is_some(), "{file:?}");
     }
+}
+
+#[tokio::test]
+async fn the_hash_stays_when_facts_are_embedded_by_another_model() {
+    let catalogue = "input_cost_per_1m = 1.0\noutput_cost_per_1m = 2.0\npassage_prefix = \"passage: \"";
+    let mut one = builder(false)
+        .models(Behaviour { dimensions: 64, ..Behaviour::default() }, catalogue)
+        .settings(&[
+            ("SVC__PROVIDERS__EMBEDDING__MODEL", MODEL),
+            ("SVC__PROVIDERS__EMBEDDING__DIMENSIONS", "64"),
+        ])
+        .start()
+        .await;
+    one.work().await;
+    fill(&one).await;
+    let (before, bundle) = export(&one, json!({})).await;
+    assert_eq!(opened(&bundle).0.embedding_dimensions, 64);
+    one.rest();
+    let mut changed = one.service.api.app.config().clone();
+    changed.providers.ai.models[0].passage_prefix = "text: ".to_owned();
+    let databases = Databases::open(&changed, &[Purpose::Worker]).await.unwrap().remove(0);
+    let tools = tools(&changed, &databases).await;
+    assert!(spaces::reembed(&databases, &tools, |_, _| ()).await.unwrap().changed);
+    one.work_as(&changed).await;
+    one.quiet().await;
+    let (after, bundle) = export(&one, json!({})).await;
+    assert_eq!(after["sha256"], before["sha256"]);
+    // Where another model is used, facts are embedded anew, and the graph is the same.
+    let other = app(true).await;
+    let taken = import(&other, &bundle).await;
+    assert_eq!(taken["vectors"]["used"], false, "{taken:#}");
+    other.quiet().await;
+    let bare =
+        "SELECT count(*) FROM okt_repository.facts WHERE embedded_in IS NULL AND status IN ('new', 'stable')";
+    assert_eq!(other.count(bare).await, 0);
+    let (there, _) = export(&other, json!({})).await;
+    assert_eq!(there["sha256"], before["sha256"]);
+}
+
+#[tokio::test]
+async fn the_hash_stays_when_the_repository_moves_to_another_database() {
+    let mut app = builder(false).second_database().start().await;
+    app.work().await;
+    fill(&app).await;
+    let (before, bundle) = export(&app, json!({"include_bodies": true})).await;
+    let id = app.repository.to_string();
+    let moved = app.service.api.app.move_repository(&Origin::service("test"), &id, "second").await.unwrap();
+    assert_eq!(moved.from, "default");
+    let facts = "SELECT count(*) FROM okt_repository.facts";
+    assert!(count(&mut app.second().connect().await, facts).await > 0);
+    let (after, _) = export(&app, json!({"include_bodies": true})).await;
+    assert_eq!(after["sha256"], before["sha256"]);
+    let again = import(&app, &bundle).await;
+    assert_eq!(again["rows"]["facts"]["added"], 0, "{again:#}");
+    assert_eq!(again["rows"]["sources"]["added"], 0, "{again:#}");
+}
+
+#[tokio::test]
+async fn pages_and_the_places_of_sentences_come_along() {
+    const PDF: &[u8] = include_bytes!("../../../../../docs/sample/tides.pdf");
+    let (one, other) = (app(false).await, app(false).await);
+    let added = one.upload("tides.pdf", "application/pdf", PDF).await;
+    assert_eq!(added.status, 202, "{added:?}");
+    let source = added.json()["source_id"].as_str().unwrap().to_owned();
+    assert_eq!(one.settled(&source).await["status"], "processed");
+    one.quiet().await;
+    let (output, bundle) = export(&one, json!({"include_bodies": true})).await;
+    import(&other, &bundle).await;
+    other.quiet().await;
+    let texts = async |app: &TestApp| -> Vec<(String, Vec<i32>, Option<String>, String)> {
+        sqlx::query_as("SELECT text, sentences, boxes, pages FROM okt_repository.source_texts")
+            .fetch_all(&mut app.connect().await)
+            .await
+            .unwrap()
+    };
+    let (here, there) = (texts(&one).await, texts(&other).await);
+    assert_eq!(here, there);
+    let [(_, sentences, boxes, pages)] = here.as_slice() else { panic!("{} texts", here.len()) };
+    assert!(!sentences.is_empty() && boxes.is_some() && pages != "[]", "{pages}");
+    let (again, _) = export(&other, json!({"include_bodies": true})).await;
+    assert_eq!(again["sha256"], output["sha256"]);
 }
