@@ -30,6 +30,7 @@ const STOPPED: &str = "nobody reads it any more";
 /// What is known of a file that is right.
 pub(super) struct Verified {
     pub read: Read,
+    /// Those that are taken in: neither files nor vectors.
     pub rows: u64,
     pub bytes_limit: u64,
     /// The images and originals that sources name, by source.
@@ -64,11 +65,13 @@ pub(super) async fn verify(ctx: &JobContext, tools: &Tools, file: &File) -> Resu
     let counted = Arc::clone(&rows);
     let mut reading = tokio::task::spawn_blocking(move || {
         let (mut files, mut all) = (BTreeMap::<u32, BTreeSet<String>>::new(), BTreeMap::new());
+        let mut taken_in = 0;
         let read = read(file, &limits(bytes_limit), &mut |row| {
             if stopped.load(Ordering::Relaxed) {
                 return Err(Refused::new("", STOPPED));
             }
             counted.fetch_add(1, Ordering::Relaxed);
+            taken_in += u64::from(is_taken_in(&row));
             match row {
                 Row::Source(row) => {
                     let names = SourceNames::of(row).map_err(|error| Refused::new("", error.to_string()))?;
@@ -86,7 +89,7 @@ pub(super) async fn verify(ctx: &JobContext, tools: &Tools, file: &File) -> Resu
             Ok(())
         })?;
         all.retain(|idx, _| files.contains_key(idx));
-        Ok::<_, Refused>((read, files, all))
+        Ok::<_, Refused>((read, taken_in, files, all))
     });
     let ended = loop {
         match tokio::time::timeout(TOLD, &mut reading).await {
@@ -99,8 +102,21 @@ pub(super) async fn verify(ctx: &JobContext, tools: &Tools, file: &File) -> Resu
             }),
         }
     };
-    let (read, files, names) = ended.map_err(Error::internal)?.map_err(|error| refused(&error))?;
-    Ok(Verified { read, rows: rows.load(Ordering::Relaxed), bytes_limit, files, names })
+    let (read, rows, files, names) = ended.map_err(Error::internal)?.map_err(|error| refused(&error))?;
+    Ok(Verified { read, rows, bytes_limit, files, names })
+}
+
+/// Files and vectors are kept apart from the rows.
+const fn is_taken_in(row: &Row<'_>) -> bool {
+    !matches!(
+        row,
+        Row::Metadata(_)
+            | Row::Image(..)
+            | Row::Body(..)
+            | Row::Vectors { .. }
+            | Row::FactVector(..)
+            | Row::ConceptVector(..)
+    )
 }
 
 /// Whether they are what is handed out.
