@@ -27,7 +27,8 @@ pub struct ReportArgs {
 enum ReportCommand {
     /// Check each sentence of a Markdown file against the facts of a repository. Nothing is kept.
     ///
-    /// Exit codes: 0 if the check passed, 1 if --fail-on was met, 2 for a wrong command line, 3 if the service could not be asked.
+    /// Exit codes: 0 if the check passed, 1 if --fail-on was met, 2 for a wrong command line, 3 if the service could not be asked, or
+    /// could not compare or judge everything.
     Check(CheckArgs),
 }
 

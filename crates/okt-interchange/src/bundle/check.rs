@@ -76,7 +76,7 @@ pub(super) fn source(row: &SourceRow, known: &mut Known) -> Checked {
 }
 
 /// A day, in a year of four digits: the date of a time as well.
-pub(super) fn date(text: &str) -> Option<chrono::NaiveDate> {
+fn date(text: &str) -> Option<chrono::NaiveDate> {
     let day: chrono::NaiveDate = text.get(..10)?.parse().ok()?;
     // The parser also takes signs, other widths, and the year 0.
     (day.to_string() == text.get(..10)? && !text.starts_with("0000")).then_some(day)
