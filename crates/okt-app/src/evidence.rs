@@ -109,7 +109,7 @@ impl App {
             .map(|(at, text)| Sentence { text, vector: vectors.get(at).map(Vec::as_slice) })
             .collect();
         let (near, degraded) = self.neighbours(scope, space.as_ref(), language, &sentences, degraded).await?;
-        let said = self.judged(scope, may_pay, language, &texts, &near, model_deadline).await?;
+        let (said, away) = self.judged(scope, may_pay, language, &texts, &near, model_deadline).await?;
         let (marked, sources) = self.sources_of(scope, &near).await?;
         let mut found = near.into_iter().zip(said).map(|(near, said)| {
             let facts = near.into_iter().zip(said).filter_map(|(fact, said)| {
@@ -133,7 +133,8 @@ impl App {
             let state = SentenceState::of(any(Posture::Supports), any(Posture::Contradicts));
             CheckedSentence { state: sentence.is_claim.then_some(state), sentence, facts }
         });
-        Ok(Evidence { sentences: sentences.collect(), degraded })
+        // Whoever asked for a model is told first that it did not judge.
+        Ok(Evidence { sentences: sentences.collect(), degraded: away.or(degraded) })
     }
 
     /// By vectors and words, each as far as it was there in time.
@@ -173,7 +174,8 @@ impl App {
         Ok((searching.near(sentences, found).await?, degraded))
     }
 
-    /// How the facts stand to the sentences. A model that costs money is asked for those who may write reports.
+    /// How the facts stand to the sentences, and why the model that is to say so did not. A model that costs money is asked for
+    /// those who may write reports.
     async fn judged(
         &self,
         scope: &RepoAccess,
@@ -182,7 +184,7 @@ impl App {
         texts: &[&str],
         near: &[Vec<Neighbour>],
         deadline: Instant,
-    ) -> Result<Vec<Vec<okt_check::Said>>> {
+    ) -> Result<(Vec<Vec<okt_check::Said>>, Option<&'static str>)> {
         let pairs: Vec<Pair<'_>> = texts
             .iter()
             .zip(near)
@@ -216,6 +218,7 @@ impl App {
         let mut said = judge.judge(&judging, &pairs).await?.said;
         // What a model has not said in time is said by rules.
         let open: Vec<usize> = (0..said.len()).filter(|at| said[*at].is_none()).collect();
+        let away = (!open.is_empty()).then_some("model_away");
         if !open.is_empty() {
             let left: Vec<Pair<'_>> = open.iter().map(|at| pairs[*at]).collect();
             let by_rule = Judge::Rule.judge(&judging, &left).await?;
@@ -224,7 +227,7 @@ impl App {
             }
         }
         let mut said = said.into_iter().flatten();
-        Ok(near.iter().map(|near| said.by_ref().take(near.len()).collect()).collect())
+        Ok((near.iter().map(|near| said.by_ref().take(near.len()).collect()).collect(), away))
     }
 
     /// Which facts rest on retracted or superseded sources alone, and the first sources of all.

@@ -27,7 +27,8 @@ pub struct ReportArgs {
 enum ReportCommand {
     /// Check each sentence of a Markdown file against the facts of a repository. Nothing is kept.
     ///
-    /// Exit codes: 0 if the check passed, 1 if --fail-on was met, 2 for a wrong command line, 3 if the service could not be asked.
+    /// Exit codes: 0 if the check passed, 1 if --fail-on was met, 2 for a wrong command line, 3 if the service could not be asked, or
+    /// could not compare or judge everything.
     Check(CheckArgs),
 }
 
@@ -91,10 +92,16 @@ fn check(args: &CheckArgs, text: &str, client: Client) -> anyhow::Result<bool> {
     for piece in pieces(text) {
         let mut answer = runtime.block_on(client.post("/check", &json!({ "text": piece.text })))?;
         if let Some(why) = answer.body["degraded_reason"].as_str() {
-            let what =
-                if why == "words_slow" { "not all words were compared" } else { "only words were compared" };
+            let what = match why {
+                "words_slow" => "not all words were compared",
+                "model_away" => {
+                    "rules judged in place of the model, which did not answer or has no budget left"
+                }
+                _ => "only words were compared",
+            };
             // What passes today must not be what would have failed with everything at hand.
-            if args.fail_on != FailOn::Never && matches!(why, "vectors_away" | "budget" | "words_slow") {
+            let may_differ = matches!(why, "vectors_away" | "budget" | "words_slow" | "model_away");
+            if args.fail_on != FailOn::Never && may_differ {
                 bail!("{what} ({why}); try again, or take --fail-on never to see what was found");
             }
             let _ = writeln!(std::io::stderr(), "okt: {what} ({why})");
@@ -107,12 +114,21 @@ fn check(args: &CheckArgs, text: &str, client: Client) -> anyhow::Result<bool> {
         }
     }
     show(&sentences, args.json)?;
+    if by_rules(&sentences) {
+        let _ = writeln!(std::io::stderr(), "okt: judged by rules, not by a model");
+    }
     let any = |state: &str| sentences.iter().any(|sentence| sentence["state"] == state);
     Ok(match args.fail_on {
         FailOn::Contradicts => !any("contradicted"),
         FailOn::Unsupported => !any("contradicted") && !any("unsupported"),
         FailOn::Never => true,
     })
+}
+
+/// Whether no model was asked how any fact stands to any sentence.
+fn by_rules(sentences: &[Value]) -> bool {
+    let mut facts = sentences.iter().filter_map(|sentence| sentence["facts"].as_array()).flatten().peekable();
+    facts.peek().is_some() && facts.all(|fact| fact["judged_by"] == okt_model::POSTURE_MODEL)
 }
 
 fn read(file: &Path) -> anyhow::Result<String> {
@@ -197,14 +213,16 @@ fn show(sentences: &[Value], json: bool) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     for sentence in sentences {
         if json {
-            writeln!(out, "{sentence}")?;
+            // The same text, for whoever reads JSON.
+            writeln!(out, "{}", sentence.to_string().replace(OLD_COMMAND, "##\\u005b"))?;
             continue;
         }
         let state = sentence["state"].as_str().unwrap_or_default();
         if state == "not_a_claim" {
             continue;
         }
-        writeln!(out, "{state:<13} {}", sentence["text"].as_str().unwrap_or_default())?;
+        let text = sentence["text"].as_str().unwrap_or_default();
+        writeln!(out, "{}", clean(&format!("{state:<13} {text}")))?;
         for fact in sentence["facts"].as_array().into_iter().flatten() {
             let posture = fact["posture"].as_str().unwrap_or_default();
             if posture != "related" {
@@ -212,11 +230,20 @@ fn show(sentences: &[Value], json: bool) -> anyhow::Result<()> {
                 let from = source["title"].as_str().or(source["url"].as_str()).unwrap_or("unknown source");
                 let retracted = if fact["retracted"] == true { ", retracted" } else { "" };
                 let text = fact["fact_text"].as_str().unwrap_or_default();
-                writeln!(out, "  {posture}: {text} ({from}{retracted})")?;
+                writeln!(out, "{}", clean(&format!("  {posture}: {text} ({from}{retracted})")))?;
             }
         }
     }
     Ok(())
+}
+
+/// What GitHub Actions takes for a command anywhere in a line; `::` is one at the beginning.
+const OLD_COMMAND: &str = "##[";
+
+/// A line whose words, which strangers wrote, steer neither a terminal nor a build that reads what is printed.
+fn clean(line: &str) -> String {
+    let line = line.replace(char::is_control, " ").replace(OLD_COMMAND, "## [");
+    if line.trim_start().starts_with("::") { line.replacen("::", ": :", 1) } else { line }
 }
 
 #[cfg(test)]
@@ -247,6 +274,16 @@ mod tests {
             .collect();
         assert_eq!(all, wanted);
         pieces.len()
+    }
+
+    #[test]
+    fn what_strangers_wrote_steers_nothing() {
+        assert_eq!(
+            clean("supported     Bees.\u{1b}[2J\r\n::error::x"),
+            "supported     Bees. [2J  ::error::x"
+        );
+        assert_eq!(clean("  ::set-output name=a::b"), "  : :set-output name=a::b");
+        assert_eq!(clean("  supports: a ##[add-mask]b"), "  supports: a ## [add-mask]b");
     }
 
     #[test]

@@ -164,6 +164,12 @@ impl Blobs {
         }
     }
 
+    /// Makes a file that is kept one of another source of its repository, too.
+    pub async fn copy(&self, file: SourceFile, to: SourceId) -> Result<()> {
+        let copied = self.store.copy(&path(file), &path(SourceFile { source: to, ..file })).await;
+        copied.map_err(from_store)
+    }
+
     /// Removes what is kept of a source; returns how many files.
     pub async fn remove_source(&self, repository: RepositoryId, source: SourceId) -> Result<usize> {
         self.remove_below(&folder(repository).join(source.to_string())).await

@@ -320,6 +320,7 @@ pub struct EvidenceView {
     pub facts: Vec<EvidenceFactView>,
     /// Why vectors were not compared, so that only words were: `no_vectors`, `vectors_away`, `budget`, or
     /// `needs_report_write` where vectors cost money and you may not write reports. `words_slow` if words were not all compared.
+    /// `model_away` if rules judged in place of the model, which did not answer in time or has no budget left.
     #[schema(required, example = "no_vectors")]
     pub degraded_reason: Option<&'static str>,
 }
@@ -332,6 +333,7 @@ pub struct CheckedTextView {
     pub sentences: Vec<CheckedSentenceView>,
     /// Why vectors were not compared, so that only words were: `no_vectors`, `vectors_away`, `budget`, or
     /// `needs_report_write` where vectors cost money and you may not write reports. `words_slow` if words were not all compared.
+    /// `model_away` if rules judged in place of the model, which did not answer in time or has no budget left.
     #[schema(required, example = "no_vectors")]
     pub degraded_reason: Option<&'static str>,
 }

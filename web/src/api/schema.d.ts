@@ -3822,6 +3822,7 @@ export interface components {
             /**
              * @description Why vectors were not compared, so that only words were: `no_vectors`, `vectors_away`, `budget`, or
              *     `needs_report_write` where vectors cost money and you may not write reports. `words_slow` if words were not all compared.
+             *     `model_away` if rules judged in place of the model, which did not answer in time or has no budget left.
              * @example no_vectors
              */
             degraded_reason: string | null;
@@ -4799,6 +4800,7 @@ export interface components {
             /**
              * @description Why vectors were not compared, so that only words were: `no_vectors`, `vectors_away`, `budget`, or
              *     `needs_report_write` where vectors cost money and you may not write reports. `words_slow` if words were not all compared.
+             *     `model_away` if rules judged in place of the model, which did not answer in time or has no budget left.
              * @example no_vectors
              */
             degraded_reason: string | null;

@@ -12,6 +12,11 @@ use super::rows::{
     SummaryRow, SynthesisRow,
 };
 
+/// Of the text of a report, as the HTTP API takes it; and of one sentence, which may be all of it.
+const MOST_REPORT_BYTES: usize = 8 << 20;
+/// Of a summary and a definition, in characters: far more than a model writes.
+const LONGEST_CONTENT: usize = 1_000_000;
+
 type Checked = Result<(), String>;
 
 pub(super) fn metadata(metadata: &Metadata) -> Result<(), Refused> {
@@ -70,9 +75,11 @@ pub(super) fn source(row: &SourceRow, known: &mut Known) -> Checked {
     Ok(())
 }
 
-/// A day: the date of a time as well.
-pub fn date(text: &str) -> Option<chrono::NaiveDate> {
-    text.get(..10)?.parse().ok()
+/// A day, in a year of four digits: the date of a time as well.
+fn date(text: &str) -> Option<chrono::NaiveDate> {
+    let day: chrono::NaiveDate = text.get(..10)?.parse().ok()?;
+    // The parser also takes signs, other widths, and the year 0.
+    (day.to_string() == text.get(..10)? && !text.starts_with("0000")).then_some(day)
 }
 
 pub(super) fn source_image(row: &ImageRow, known: &mut Known) -> Checked {
@@ -163,6 +170,7 @@ pub(super) fn summary(row: &SummaryRow, known: &mut Known) -> Checked {
     if row.sequence_num < 1 {
         return Err("sequence_num is below 1".to_owned());
     }
+    length("content", &row.content, 0..=LONGEST_CONTENT)?;
     length("model", &row.model, 0..=300)?;
     hex("promptset_hash", &row.promptset_hash)?;
     row.covered_fact_idxs.iter().try_for_each(|idx| reference(&known.facts, *idx, "covered_fact_idxs"))
@@ -171,6 +179,7 @@ pub(super) fn summary(row: &SummaryRow, known: &mut Known) -> Checked {
 pub(super) fn synthesis(row: &SynthesisRow, known: &mut Known) -> Checked {
     known.syntheses += 1;
     length("canonical_name", &row.canonical_name, 1..=500)?;
+    length("content", &row.content, 0..=LONGEST_CONTENT)?;
     length("model", &row.model, 0..=300)?;
     hex("promptset_hash", &row.promptset_hash)?;
     let summaries = &known.summaries;
@@ -198,6 +207,7 @@ pub(super) fn report(row: &ReportRow, known: &mut Known) -> Checked {
     length("title", &row.title, 1..=300)?;
     length("topic", &row.topic, 0..=4_000)?;
     length("language", &row.language, 0..=20)?;
+    bytes("body_md", &row.body_md, MOST_REPORT_BYTES)?;
     if let Some(parent) = optional(row.parent_idx, "parent_idx")? {
         known.parents.push((row.idx, parent));
     }
@@ -236,6 +246,7 @@ pub(super) fn annotation(row: &AnnotationRow, known: &mut Known) -> Checked {
             row.posture
         ));
     }
+    bytes("sentence_text", &row.sentence_text, MOST_REPORT_BYTES)?;
     length("judged_by", &row.judged_by, 0..=300)?;
     match row.confidence {
         Some(confidence) if !(0.0..=1.0).contains(&confidence.0) => {
@@ -262,6 +273,9 @@ pub(super) fn curation(row: &CurationRow, known: &mut Known) -> Checked {
             return Err(format!("{name} is not from -1 to 1"));
         }
     }
+    for (name, idx) in [("source_idx", row.source_idx), ("by_idx", row.by_idx)] {
+        idx.map_or(Ok(()), |idx| reference(&known.sources, idx, name))?;
+    }
     row.concept_idx.map_or(Ok(()), |idx| reference(&known.concepts, idx, "concept_idx"))
 }
 
@@ -275,6 +289,10 @@ fn length(name: &str, value: &str, range: RangeInclusive<usize>) -> Checked {
         return Err(format!("{name} has more than {} characters", range.end()));
     }
     Ok(())
+}
+
+fn bytes(name: &str, value: &str, most: usize) -> Checked {
+    if value.len() > most { Err(format!("{name} has more than {most} bytes")) } else { Ok(()) }
 }
 
 fn hex(name: &str, value: &str) -> Checked {

@@ -218,36 +218,61 @@ impl Scan {
     }
 }
 
-/// Numbers of rows that are there, a bit for each.
+/// Words of a page.
+const PAGE: usize = 64;
+
+/// Numbers of rows that are there, a bit for each, in pages: a single great number takes little memory.
 #[derive(Default)]
 pub(super) struct Numbers {
-    words: Vec<u64>,
+    pages: Vec<Option<Box<[u64; PAGE]>>>,
     count: u64,
 }
 
 impl Numbers {
     /// False where it is there already.
     pub(super) fn add(&mut self, number: u32) -> bool {
-        let (word, bit) = (number as usize / 64, 1 << (number % 64));
-        if word >= self.words.len() {
-            self.words.resize((word + 1).next_power_of_two(), 0);
+        let (page, word, bit) = place(number);
+        if page >= self.pages.len() {
+            self.pages.resize_with((page + 1).next_power_of_two(), || None);
         }
-        let new = self.words[word] & bit == 0;
-        self.words[word] |= bit;
+        let words = self.pages[page].get_or_insert_with(|| Box::new([0; PAGE]));
+        let new = words[word] & bit == 0;
+        words[word] |= bit;
         self.count += u64::from(new);
         new
     }
 
     pub(super) fn has(&self, number: u32) -> bool {
-        self.words.get(number as usize / 64).is_some_and(|word| word & (1 << (number % 64)) != 0)
+        let (page, word, bit) = place(number);
+        self.page(page).is_some_and(|words| words[word] & bit != 0)
     }
 
-    fn first_without(&self, other: &Self) -> Option<u64> {
-        self.words.iter().enumerate().find_map(|(at, word)| {
-            let missing = word & !other.words.get(at).copied().unwrap_or(0);
-            (missing != 0).then(|| at as u64 * 64 + u64::from(missing.trailing_zeros()))
+    fn page(&self, page: usize) -> Option<&[u64; PAGE]> {
+        self.pages.get(page)?.as_deref()
+    }
+
+    pub(super) fn first_without(&self, other: &Self) -> Option<u64> {
+        (0..self.pages.len()).find_map(|page| {
+            let theirs = other.page(page).unwrap_or(&[0; PAGE]);
+            self.page(page)?.iter().zip(theirs).enumerate().find_map(|(at, (word, theirs))| {
+                let missing = word & !theirs;
+                let first = (page * PAGE + at) as u64 * 64 + u64::from(missing.trailing_zeros());
+                (missing != 0).then_some(first)
+            })
         })
     }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        let pages = self.pages.iter().flatten().count();
+        self.pages.capacity() * size_of::<usize>() + pages * PAGE * size_of::<u64>()
+    }
+}
+
+/// The page, the word in it, and the bit in that.
+const fn place(number: u32) -> (usize, usize, u64) {
+    let word = number as usize / 64;
+    (word / PAGE, word % PAGE, 1 << (number % 64))
 }
 
 /// What is known of a document so far.

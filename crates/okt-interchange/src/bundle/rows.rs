@@ -295,7 +295,9 @@ pub struct AnnotationRow {
 pub struct CurationRow {
     /// `rejected_fact` (`content_hash`), `rejected_link` (`content_hash`, `concept_idx`), `rejected_alias` (`concept_idx`,
     /// `text`), `found_contradiction` (`content_hash`, `other_hash`, `text`: how the facts differ, `found_by`, `cosine`, `judged_by`,
-    /// `confidence`), `contradiction` (`content_hash`, `other_hash`, `text`: what was said of them, `note`).
+    /// `confidence`), `contradiction` (`content_hash`, `other_hash`, `text`: what was said of them, `note`), `marked_source`
+    /// (`source_idx`, `by_idx`: which supersedes it, `text`: `retracted`, `superseded`, or empty where a person removed a mark,
+    /// `note`: the reason, `found_by`: who says so).
     pub kind: String,
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
     pub content_hash: String,
@@ -303,6 +305,10 @@ pub struct CurationRow {
     pub other_hash: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concept_idx: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_idx: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_idx: Option<u32>,
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
     pub text: String,
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]

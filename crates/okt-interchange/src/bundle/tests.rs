@@ -300,7 +300,7 @@ fn the_first_version_is_read_with_its_files_behind_the_facts() {
 #[test]
 fn what_is_wrong_is_refused_with_its_place() {
     type Change = fn(&mut Value);
-    let cases: [(&str, &str, Change); 34] = [
+    let cases: [(&str, &str, Change); 39] = [
         ("schema_version", "bring it up to date", |d| d["schema_version"] = json!(3)),
         ("schema_version", "at least 1", |d| d["schema_version"] = json!(0)),
         ("metadata.fact_count", "is 3", |d| d["metadata"]["fact_count"] = json!(3)),
@@ -310,6 +310,9 @@ fn what_is_wrong_is_refused_with_its_place() {
         ("sources[0]", "beyond", |d| d["sources"][0]["sentence_offsets"] = json!([[0, 99]])),
         ("sources[0]", "sentence_boxes", |d| d["sources"][0]["sentence_boxes"] = json!("<script>")),
         ("sources[0]", "no date", |d| d["sources"][0]["published_at"] = json!("someday")),
+        ("sources[0]", "no date", |d| d["sources"][0]["published_at"] = json!("0000-05-06")),
+        ("sources[0]", "no date", |d| d["sources"][0]["published_at"] = json!("+12024-05-06")),
+        ("sources[0]", "no date", |d| d["sources"][0]["published_at"] = json!("2024-5-006")),
         ("sources[0]", "SHA-256", |d| d["sources"][0]["sha256"] = json!("xyz")),
         ("source_images[0]", "neither", |d| d["source_images"][0]["kind"] = json!("../etc")),
         ("source_images[0]", "not in images", |d| {
@@ -332,6 +335,12 @@ fn what_is_wrong_is_refused_with_its_place() {
         ("concept_summaries[0]", "covered_fact_idxs", |d| {
             d["concept_summaries"][0]["covered_fact_idxs"] = json!([4]);
         }),
+        ("concept_summaries[0]", "content has more", |d| {
+            d["concept_summaries"][0]["content"] = json!("x".repeat(1_000_001));
+        }),
+        ("concept_syntheses[0]", "content has more", |d| {
+            d["concept_syntheses"][0]["content"] = json!("x".repeat(1_000_001));
+        }),
         ("concept_syntheses[0]", "embedded_image", |d| {
             d["concept_syntheses"][0]["embedded_image_idxs"] = json!([4]);
         }),
@@ -350,6 +359,41 @@ fn what_is_wrong_is_refused_with_its_place() {
         );
         assert_eq!(refused.place, place, "{refused}");
     }
+}
+
+#[test]
+fn a_report_is_as_long_as_the_api_takes_it() {
+    let packed = Limits { ratio: u64::MAX, ..Limits::default() };
+    let refused = |place: [&str; 2], length: usize| {
+        let long = changed(|d| d[place[0]][0][place[1]] = json!("x".repeat(length)));
+        read_bytes(&gz(text(&long, &ORDER).as_bytes()), &packed).0.err().map(|refused| refused.to_string())
+    };
+    for place in [["reports", "body_md"], ["report_annotations", "sentence_text"]] {
+        assert_eq!(refused(place, 8 << 20), None);
+        let told = refused(place, (8 << 20) + 1).unwrap();
+        assert!(told.contains(place[1]) && told.contains("8388608 bytes"), "{told}");
+    }
+}
+
+#[test]
+fn a_great_number_takes_little_memory() {
+    let mut numbers = super::read::Numbers::default();
+    let last = super::read::MOST_ROWS - 1;
+    for number in [last, 0, 4_095, 4_096] {
+        assert!(numbers.add(number) && !numbers.add(number) && numbers.has(number), "{number}");
+    }
+    assert!(!numbers.has(1) && !numbers.has(last - 1));
+    assert!(numbers.bytes() < 1 << 19, "{}", numbers.bytes());
+    let mut others = super::read::Numbers::default();
+    assert_eq!(numbers.first_without(&others), Some(0));
+    for number in [0, 4_095] {
+        others.add(number);
+    }
+    assert_eq!(numbers.first_without(&others), Some(4_096));
+    others.add(4_096);
+    assert_eq!(numbers.first_without(&others), Some(u64::from(last)));
+    others.add(last);
+    assert_eq!(numbers.first_without(&others), None);
 }
 
 #[test]

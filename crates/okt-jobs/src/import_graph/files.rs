@@ -1,5 +1,5 @@
-//! Stores the images and originals of a bundle, each with the sources that name it. Those of sources that are here already are
-//! not needed.
+//! Stores the images and originals of a bundle, each with the sources that name it: it is written for one of them, and copied for
+//! the others one by one. Those of sources that are here already are not needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use okt_interchange::bundle::{Refused, Row, read};
-use okt_model::{Blob, Error, Progress, SourceId};
+use okt_model::{Blob, Error, Progress, SourceFile, SourceId};
 use okt_queue::{JobContext, JobError};
 use okt_store::bundles::{Kind, SourceNames, derived, find_sources};
 use tokio::sync::mpsc;
@@ -50,6 +50,8 @@ pub(super) async fn store(
     }
     let wanted: BTreeSet<String> = owners.keys().cloned().collect();
     let (file, bytes_limit) = (again(file)?, verified.bytes_limit);
+    // A file that many sources name is stored for each of them.
+    let bytes_most = limits(bytes_limit).bytes;
     let (send, mut pieces) = mpsc::channel(4);
     let reading = tokio::task::spawn_blocking(move || {
         read(file, &limits(bytes_limit), &mut |row| {
@@ -72,37 +74,42 @@ pub(super) async fn store(
             put(Piece::End)
         })
     });
-    let (mut stored, mut arriving, mut done, mut bodies) = (Files::default(), Vec::new(), 0, false);
+    let source = |idx: u32| SourceId::from(derived(ctx.id(), Kind::Source, idx));
+    let (mut stored, mut arriving, mut done, mut bytes_stored) = (Files::default(), None, 0, 0_u64);
     while let Some(piece) = pieces.recv().await {
         match piece {
             Piece::Begin(name, is_body) => {
-                bodies = is_body;
-                arriving = owners[&name]
-                    .iter()
-                    .map(|idx| {
-                        let source = SourceId::from(derived(ctx.id(), Kind::Source, *idx));
-                        (*idx, name.clone(), tools.blobs().begin(ctx.repository(), source))
-                    })
-                    .collect();
+                let first = source(owners[&name][0]);
+                arriving = Some((name, is_body, first, tools.blobs().begin(ctx.repository(), first)));
             }
             Piece::Bytes(bytes) => {
-                for (.., incoming) in &mut arriving {
-                    incoming.write(bytes.clone()).await?;
+                if let Some((.., incoming)) = &mut arriving {
+                    incoming.write(bytes).await?;
                 }
             }
             Piece::End => {
-                for (idx, name, incoming) in arriving.drain(..) {
-                    let blob = incoming.finish().await?;
+                let Some((name, is_body, first, incoming)) = arriving.take() else { continue };
+                let blob = incoming.finish().await?;
+                let file = SourceFile { repository: ctx.repository(), source: first, hash: blob.hash };
+                for idx in owners[&name].iter().copied() {
                     let stated = verified.names.get(&idx).and_then(|names| names.sha256.as_deref());
-                    if bodies && stated.is_some_and(|stated| stated != blob.hash.0) {
+                    if is_body && stated.is_some_and(|stated| stated != blob.hash.0) {
                         let reason =
                             format!("bodies: the file of source {idx} has another SHA-256 than the source");
                         return Err(Error::invalid("bundle", reason).into());
                     }
-                    stored.0.insert((idx, name), blob);
+                    bytes_stored += blob.size;
+                    if bytes_stored > bytes_most {
+                        let reason = format!("the files of its sources have more than {bytes_most} bytes");
+                        return Err(Error::invalid("bundle", reason).into());
+                    }
+                    if source(idx) != first {
+                        tools.blobs().copy(file, source(idx)).await?;
+                    }
+                    stored.0.insert((idx, name.clone()), blob);
                     done += 1;
+                    ctx.progress(Progress { stage: "files".to_owned(), done, total: None, message: None });
                 }
-                ctx.progress(Progress { stage: "files".to_owned(), done, total: None, message: None });
             }
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use okt_check::Cut;
 use okt_interchange::bundle::{Limits, OwnedRow, Read, Refused, ReportRow, Row, SourceRow, read};
-use okt_model::{Error, Progress, Result, SourcePage};
+use okt_model::{Error, MOST_REPORT_SENTENCES, Progress, Result, SourcePage};
 use okt_parse::{SEGMENTER, language_of, segmenter_hash, sentences};
 use okt_queue::JobContext;
 use okt_store::bundles::SourceNames;
@@ -19,7 +19,9 @@ use tokio::task::JoinHandle;
 use super::again;
 use crate::Tools;
 
+/// Rows, and about how many bytes of texts, that are handed on at once.
 const BATCH: usize = 500;
+const BATCH_BYTES: usize = 1 << 20;
 const WAITING: usize = 4;
 /// How often somebody is told how far it is.
 const TOLD: Duration = Duration::from_millis(500);
@@ -28,6 +30,7 @@ const STOPPED: &str = "nobody reads it any more";
 /// What is known of a file that is right.
 pub(super) struct Verified {
     pub read: Read,
+    /// Those that are taken in: neither files nor vectors.
     pub rows: u64,
     pub bytes_limit: u64,
     /// The images and originals that sources name, by source.
@@ -62,11 +65,13 @@ pub(super) async fn verify(ctx: &JobContext, tools: &Tools, file: &File) -> Resu
     let counted = Arc::clone(&rows);
     let mut reading = tokio::task::spawn_blocking(move || {
         let (mut files, mut all) = (BTreeMap::<u32, BTreeSet<String>>::new(), BTreeMap::new());
+        let mut taken_in = 0;
         let read = read(file, &limits(bytes_limit), &mut |row| {
             if stopped.load(Ordering::Relaxed) {
                 return Err(Refused::new("", STOPPED));
             }
             counted.fetch_add(1, Ordering::Relaxed);
+            taken_in += u64::from(is_taken_in(&row));
             match row {
                 Row::Source(row) => {
                     let names = SourceNames::of(row).map_err(|error| Refused::new("", error.to_string()))?;
@@ -84,7 +89,7 @@ pub(super) async fn verify(ctx: &JobContext, tools: &Tools, file: &File) -> Resu
             Ok(())
         })?;
         all.retain(|idx, _| files.contains_key(idx));
-        Ok::<_, Refused>((read, files, all))
+        Ok::<_, Refused>((read, taken_in, files, all))
     });
     let ended = loop {
         match tokio::time::timeout(TOLD, &mut reading).await {
@@ -97,8 +102,21 @@ pub(super) async fn verify(ctx: &JobContext, tools: &Tools, file: &File) -> Resu
             }),
         }
     };
-    let (read, files, names) = ended.map_err(Error::internal)?.map_err(|error| refused(&error))?;
-    Ok(Verified { read, rows: rows.load(Ordering::Relaxed), bytes_limit, files, names })
+    let (read, rows, files, names) = ended.map_err(Error::internal)?.map_err(|error| refused(&error))?;
+    Ok(Verified { read, rows, bytes_limit, files, names })
+}
+
+/// Files and vectors are kept apart from the rows.
+const fn is_taken_in(row: &Row<'_>) -> bool {
+    !matches!(
+        row,
+        Row::Metadata(_)
+            | Row::Image(..)
+            | Row::Body(..)
+            | Row::Vectors { .. }
+            | Row::FactVector(..)
+            | Row::ConceptVector(..)
+    )
 }
 
 /// Whether they are what is handed out.
@@ -141,12 +159,13 @@ pub(super) fn staged(tools: &Tools, file: File, bytes_limit: u64) -> Rows {
     let (send, rows) = mpsc::channel(WAITING);
     let least = usize::try_from(tools.config().providers.reports.min_sentence_runes).unwrap_or(usize::MAX);
     let reading = tokio::task::spawn_blocking(move || {
-        let mut batch = Vec::new();
+        let (mut batch, mut bytes) = (Vec::new(), 0);
         let gone = || Refused::new("", STOPPED);
         let read = read(file, &limits(bytes_limit), &mut |row| {
+            bytes += weight(&row);
             let (row, is_large) = match row {
                 Row::Source(row) => (Staged::Row(OwnedRow::Source(with_sentences(row))), true),
-                Row::Report(row) => (report(row, least), true),
+                Row::Report(row) => (report(row, least)?, true),
                 Row::SourceImage(row) => (Staged::Row(OwnedRow::SourceImage(row.clone())), false),
                 Row::SourceBody(row) => (Staged::Row(OwnedRow::SourceBody(row.clone())), false),
                 Row::Fact(row) => (Staged::Row(OwnedRow::Fact(row.clone())), false),
@@ -171,7 +190,8 @@ pub(super) fn staged(tools: &Tools, file: File, bytes_limit: u64) -> Rows {
                 | Row::ConceptVector(..) => return Ok(()),
             };
             batch.push(row);
-            if is_large || batch.len() >= BATCH {
+            if is_large || batch.len() >= BATCH || bytes >= BATCH_BYTES {
+                bytes = 0;
                 send.blocking_send(std::mem::take(&mut batch)).map_err(|_| gone())?;
             }
             Ok(())
@@ -182,6 +202,26 @@ pub(super) fn staged(tools: &Tools, file: File, bytes_limit: u64) -> Rows {
         Ok(read)
     });
     Rows { rows, reading }
+}
+
+/// About how many bytes of a row have no small limit. Sources and reports are handed on one by one.
+fn weight(row: &Row<'_>) -> usize {
+    let list = |numbers: &[u32]| 4 * numbers.len();
+    match row {
+        Row::SourceImage(row) => row.url.len() + row.alt_text.len(),
+        Row::Fact(row) => row.text.len() + row.image_url.len(),
+        Row::Concept(row) => row.description.len(),
+        Row::Summary(row) => row.content.len() + list(&row.covered_fact_idxs),
+        Row::Synthesis(row) => {
+            let uuids: usize = row.image_uuids.iter().map(String::len).sum();
+            let covered = list(&row.covered_summary_idxs) + list(&row.covered_concept_idxs);
+            row.content.len() + uuids + covered + list(&row.embedded_image_idxs)
+        }
+        Row::Investigation(row) => row.topic.len(),
+        Row::Annotation(row) => row.sentence_text.len(),
+        Row::Curation(row) => row.text.len() + row.note.len(),
+        _ => 0,
+    }
 }
 
 /// Texts whose sentences the producer does not tell are cut here, as those are that were read here.
@@ -200,14 +240,18 @@ fn with_sentences(row: &SourceRow) -> SourceRow {
     row
 }
 
-fn report(row: &ReportRow, least: usize) -> Staged {
+fn report(row: &ReportRow, least: usize) -> Result<Staged, Refused> {
     let language = Some(row.language.clone()).filter(|language| !language.is_empty());
     let Cut { language, sentences } = Cut::new(&row.body_md, language, least);
+    if sentences.len() > MOST_REPORT_SENTENCES {
+        let reason = format!("body_md has more than {MOST_REPORT_SENTENCES} sentences");
+        return Err(Refused::new("", reason));
+    }
     let number = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
     let lexemes = |text: &str| okt_check::lexemes(text, language.as_deref()).into_iter().collect();
     let mut words = vec![(-1, lexemes(&row.title))];
     words.extend(
         sentences.iter().enumerate().map(|(place, sentence)| (number(place), lexemes(&sentence.text))),
     );
-    Staged::Report { row: row.clone(), sentences, words, language }
+    Ok(Staged::Report { row: row.clone(), sentences, words, language })
 }

@@ -269,22 +269,8 @@ impl Snapshot {
         self.each(INVESTIGATION_SOURCES, BATCH, investigation_source, &mut out).await?;
         self.each(REPORTS, 1, |row| Ok(OwnedRow::Report(report(row)?)), &mut out).await?;
         self.each(ANNOTATIONS, BATCH, |row| Ok(OwnedRow::Annotation(annotation(row)?)), &mut out).await?;
-        let curation = |row: &PgRow| {
-            let concept: Option<i32> = row.try_get(3)?;
-            Ok(OwnedRow::Curation(CurationRow {
-                kind: row.try_get(0)?,
-                content_hash: text(row, 1)?,
-                other_hash: text(row, 2)?,
-                concept_idx: concept.map(i32::unsigned_abs),
-                text: text(row, 4)?,
-                note: text(row, 5)?,
-                found_by: text(row, 6)?,
-                cosine: row.try_get::<Option<f32>, _>(7)?.map(Decimal::of_single),
-                judged_by: text(row, 8)?,
-                confidence: row.try_get::<Option<f32>, _>(9)?.map(Decimal::of_single),
-            }))
-        };
-        self.each(CURATION, BATCH, curation, &mut out).await
+        self.each(CURATION, BATCH, |row| Ok(OwnedRow::Curation(curation(row)?)), &mut out).await?;
+        self.each(MARKS, BATCH, |row| Ok(OwnedRow::Curation(mark(row)?)), &mut out).await
     }
 
     /// The rows of a section, as they come.
@@ -372,7 +358,7 @@ const SOURCES: &str = "
            CASE s.status WHEN 'processed' THEN 'processed' WHEN 'fetched' THEN 'fetched' WHEN 'processing' THEN 'fetched'
                 ELSE 'failed' END AS status,
            coalesce(s.title, '') AS title, coalesce(t.text, '') AS text, coalesce(t.markdown, '') AS markdown,
-           coalesce(s.published_at::text, '') AS published_at,
+           CASE WHEN s.published_at BETWEEN '0001-01-01' AND '9999-12-31' THEN s.published_at::text ELSE '' END AS published_at,
            coalesce(encode(coalesce(s.body_sha256, s.stated_sha256), 'hex'), '') AS sha256,
            s.body_sha256 IS NOT NULL OR s.stated_body AS has_body,
            coalesce(s.language, '') AS language, coalesce(s.author, '') AS author, coalesce(s.site_name, '') AS site_name,
@@ -717,6 +703,44 @@ const CURATION: &str = r#"
               JOIN okt_repository.facts b ON b.repository_id = $1 AND b.no = n.other_no
              WHERE n.repository_id = $1) AS c
      ORDER BY kind COLLATE "C", one COLLATE "C", other COLLATE "C", idx, text COLLATE "C""#;
+
+fn curation(row: &PgRow) -> Result<CurationRow> {
+    let concept: Option<i32> = row.try_get(3)?;
+    Ok(CurationRow {
+        kind: row.try_get(0)?,
+        content_hash: text(row, 1)?,
+        other_hash: text(row, 2)?,
+        concept_idx: concept.map(i32::unsigned_abs),
+        text: text(row, 4)?,
+        note: text(row, 5)?,
+        found_by: text(row, 6)?,
+        cosine: row.try_get::<Option<f32>, _>(7)?.map(Decimal::of_single),
+        judged_by: text(row, 8)?,
+        confidence: row.try_get::<Option<f32>, _>(9)?.map(Decimal::of_single),
+        ..CurationRow::default()
+    })
+}
+
+const MARKS: &str = "
+    SELECT x.idx, b.idx, m.kind, m.reason, m.origin
+      FROM okt_repository.source_marks m
+      JOIN x_sources x ON x.no = m.source_no
+      LEFT JOIN x_sources b ON b.no = m.by_no
+     WHERE m.repository_id = $1
+     ORDER BY x.idx";
+
+fn mark(row: &PgRow) -> Result<CurationRow> {
+    let by: Option<i32> = row.try_get(1)?;
+    Ok(CurationRow {
+        kind: "marked_source".to_owned(),
+        source_idx: Some(number(row, 0)?),
+        by_idx: by.map(i32::unsigned_abs),
+        text: text(row, 2)?,
+        note: text(row, 3)?,
+        found_by: text(row, 4)?,
+        ..CurationRow::default()
+    })
+}
 
 fn number(row: &PgRow, column: usize) -> Result<u32> {
     Ok(row.try_get::<i32, _>(column)?.unsigned_abs())

@@ -318,6 +318,7 @@ impl<'c> Intake<'c> {
         taken.sources = Taken { added, linked: all - added };
         self.run(INSERT_TEXTS).await?;
         self.run(INSERT_IMAGES).await?;
+        self.run(INSERT_MARKS).await?;
         self.run(
             "CREATE TEMPORARY TABLE m_images ON COMMIT DROP AS
              SELECT t.idx, s.no AS source_no, s.id AS source_id, t.id
@@ -1016,12 +1017,41 @@ const INSERT_ANNOTATIONS: &str = "
      ORDER BY s.no, f.no, t.fact_idx
     ON CONFLICT DO NOTHING";
 
+/// What people and lists say elsewhere of sources that are new here. Who said it has no account here.
+const INSERT_MARKS: &str = "
+    INSERT INTO okt_repository.source_marks (repository_id, source_no, kind, by_no, reason, origin)
+    SELECT DISTINCT ON (s.no) $1::uuid, s.no, nullif(t.text, ''), CASE WHEN t.text = 'superseded' AND b.no <> s.no THEN b.no END,
+           CASE WHEN t.text <> '' THEN t.note END, t.found_by
+      FROM t_curation t
+      JOIN m_sources s ON s.idx = t.source_idx AND s.is_new
+      LEFT JOIN m_sources b ON b.idx = t.by_idx
+     WHERE t.kind = 'marked_source'
+     ORDER BY s.no, t.text DESC, b.no
+    ON CONFLICT DO NOTHING";
+
+/// As they stand by the facts that count: not by duplicates, rejected ones, and those that rest on retracted sources alone.
 const SET_STATES: &str = "
+    WITH retracted AS (
+        SELECT c.no
+          FROM (SELECT DISTINCT coalesce(f.merged_into, f.no) AS no
+                  FROM okt_repository.source_marks k
+                  JOIN okt_repository.fact_sources l ON l.repository_id = $1 AND l.source_no = k.source_no
+                  JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = l.fact_no
+                 WHERE k.repository_id = $1 AND k.kind = 'retracted') AS c
+         WHERE NOT EXISTS (
+               SELECT FROM okt_repository.fact_sources l
+                 LEFT JOIN okt_repository.source_marks k
+                   ON k.repository_id = $1 AND k.source_no = l.source_no AND k.kind = 'retracted'
+                WHERE l.repository_id = $1 AND k.source_no IS NULL
+                  AND l.fact_no IN (SELECT c.no UNION ALL
+                                    SELECT d.no FROM okt_repository.facts d WHERE d.repository_id = $1 AND d.merged_into = c.no)))
     UPDATE okt_repository.report_sentences s
        SET checked_at = clock_timestamp(),
            state = (SELECT CASE WHEN bool_or(a.posture = 'contradicts') THEN 'contradicted'
                                 WHEN bool_or(a.posture = 'supports') THEN 'supported' ELSE 'unsupported' END
-                      FROM okt_repository.report_annotations a WHERE a.repository_id = $1 AND a.sentence_no = s.no)
+                      FROM okt_repository.report_annotations a
+                      JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = a.fact_no AND f.status IN ('new', 'stable')
+                     WHERE a.repository_id = $1 AND a.sentence_no = s.no AND a.fact_no NOT IN (SELECT no FROM retracted))
       FROM m_reports m
       JOIN okt_repository.reports r ON r.repository_id = $1 AND r.no = m.no AND r.status = 'annotated'
      WHERE m.is_new AND s.repository_id = $1 AND s.report_no = m.no AND s.is_claim AND s.checked_at IS NULL";

@@ -8,8 +8,8 @@ use okt_interchange::bundle::{
     SynthesisRow,
 };
 use okt_model::{
-    Blob, ContradictionFoundBy, ContradictionState, Difference, Error, FoundBy, JobId, Locator,
-    Result as ModelResult, name_key, word_keys,
+    Blob, ContradictionFoundBy, ContradictionState, Difference, Error, FoundBy, JobId, Locator, MarkKind,
+    MarkOrigin, Result as ModelResult, name_key, word_keys,
 };
 use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
@@ -50,7 +50,7 @@ pub(super) const TABLES: [&str; 20] = [
     "t_annotations (report_idx integer, place integer, text text, fact_idx integer, score real, posture text, confidence real,
                     judged_by text)",
     "t_curation (kind text, hash bytea, other bytea, concept_idx integer, text text, note text, found_by text, cosine real,
-                 judged_by text, confidence real)",
+                 judged_by text, confidence real, source_idx integer, by_idx integer)",
 ];
 
 /// Rows that wait to be sent.
@@ -395,6 +395,12 @@ impl Staging {
             "contradiction" => {
                 row.text.parse::<ContradictionState>().is_ok_and(|state| state != ContradictionState::Open)
             }
+            "marked_source" => match row.found_by.parse::<MarkOrigin>() {
+                // A mark that a person has removed has no kind.
+                Ok(MarkOrigin::Person) => row.text.is_empty() || row.text.parse::<MarkKind>().is_ok(),
+                Ok(_) => row.text.parse::<MarkKind>().is_ok(),
+                Err(_) => false,
+            },
             _ => true,
         };
         if !is_known {
@@ -410,7 +416,9 @@ impl Staging {
             .text(&row.found_by)
             .value(row.cosine.map_or(0.0, |cosine| cosine.0))
             .filled(&row.judged_by)
-            .optional(row.confidence.map(|confidence| confidence.0));
+            .optional(row.confidence.map(|confidence| confidence.0))
+            .optional(row.source_idx)
+            .optional(row.by_idx);
         line.end();
     }
 }

@@ -1,6 +1,7 @@
 //! Graph Bundles: a repository as one file, and such a file as a part of a repository.
 
 mod backup;
+mod cancelled;
 mod command;
 mod crashes;
 mod hostile;

@@ -37,7 +37,17 @@ async fn a_wrong_bundle_leaves_nothing_behind() {
     let other = super::app(false).await;
     let before = rows(&other).await;
     let bomb = packed(&format!("{{\"schema_version\":2,{}", " ".repeat(12 << 20)));
-    let cases: [(&str, Vec<u8>); 8] = [
+    let stated = text.find("\"sha256\":\"").unwrap();
+    // Without the hash of the whole, which would have to be computed anew.
+    let mut long = text.clone();
+    long.replace_range(stated..stated + "\"sha256\":\"\",".len() + 64, "");
+    let body = "Bees fly.\\n\\n".repeat(50_001);
+    let report = format!(
+        "{{\"idx\":0,\"title\":\"Long\",\"body_md\":\"{body}\",\"status\":\"pending\",\"parent_idx\":-1}}"
+    );
+    let long = long.replacen("\"report_count\":0", "\"report_count\":1", 1);
+    let long = long.replacen("\"reports\":[]", &format!("\"reports\":[{report}]"), 1);
+    let cases: [(&str, Vec<u8>); 9] = [
         ("gzip", b"PK not a gzip file".to_vec()),
         ("schema_version", packed(&text.replacen("\"schema_version\":2", "\"schema_version\":3", 1))),
         ("metadata.sha256", packed(&text.replacen("Honey bees find", "Honey bees lose", 1))),
@@ -45,6 +55,7 @@ async fn a_wrong_bundle_leaves_nothing_behind() {
         ("metadata.fact_count", packed(&text.replacen("\"fact_count\":", "\"fact_count\":7", 1))),
         ("times as large", bomb),
         ("bundle", bundle[..bundle.len() / 2].to_vec()),
+        ("50000 sentences", packed(&long)),
         (
             "nested",
             packed(&text.replacen("\"sources\":", &format!("\"x\":{},\"sources\":", "[".repeat(90)), 1)),

@@ -1,9 +1,17 @@
 //! From one instance to another and back.
 
-use okt_testkit::app::TestApp;
+use okt_app::Origin;
+use okt_interchange::bundle::OwnedRow;
+use okt_jobs::spaces;
+use okt_model::{BlobHash, SourceFile};
+use okt_store::{Blobs, Databases, Purpose};
+use okt_testkit::app::{MODEL, TestApp, count};
+use okt_testkit::jobs::tools;
+use okt_testkit::llm::Behaviour;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
-use super::{app, asked, export, fill, import, opened, rows, try_import};
+use super::{app, asked, builder, export, fill, image, import, opened, rows, try_import};
 use crate::bundles::download;
 
 #[tokio::test]
@@ -218,4 +226,184 @@ async fn contradictions_come_along_with_what_was_said_of_them() {
     import(&other, &bundle).await;
     assert_eq!(other.read("/contradictions?state=real").await["data"][0]["id"], id);
     assert_eq!(other.read("/contradictions?state=scope_differs").await["data"], json!([]));
+}
+
+#[tokio::test]
+async fn what_was_retracted_is_retracted_here_too() {
+    let (one, other) = (app(false).await, app(false).await);
+    fill(&one).await;
+    // By the titles of the reports.
+    let stand = async |app: &TestApp| {
+        let listed = app.read("/reports").await;
+        let row = |report: &Value| (report["title"].to_string(), report["counts"].to_string());
+        let mut rows: Vec<_> = listed["data"].as_array().unwrap().iter().map(row).collect();
+        rows.sort();
+        rows
+    };
+    let before = stand(&one).await;
+    let claim = "Honey bees find the way back to their hive by the position of the sun.";
+    let found = one.post("/evidence", &json!({ "claim": claim })).await.json();
+    let source = found["facts"][0]["sources"][0]["id"].as_str().unwrap().to_owned();
+    let mark = json!({"kind": "retracted", "reason": "It was made up"});
+    let marked = one.put(&format!("/sources/{source}/mark"), &mark).await;
+    assert!(marked.status.is_success(), "{marked:?}");
+    one.quiet().await;
+    let after = stand(&one).await;
+    assert_ne!(before, after, "a sentence rests on it alone");
+    let (output, bundle) = export(&one, json!({})).await;
+    import(&other, &bundle).await;
+    other.quiet().await;
+    assert_eq!(stand(&other).await, after);
+    let kept = "SELECT count(*) FROM okt_repository.source_marks
+                 WHERE kind = 'retracted' AND reason = 'It was made up' AND origin = 'person' AND person IS NULL";
+    assert_eq!(other.count(kept).await, 1);
+    let found = other.post("/evidence", &json!({ "claim": claim })).await.json();
+    assert_eq!(found["facts"][0]["retracted"], true, "{found:#}");
+    // It is no part of the hash, and is taken on.
+    let (again, there) = export(&other, json!({})).await;
+    assert_eq!(again["sha256"], output["sha256"]);
+    let marks = |bundle: &[u8]| {
+        let rows = opened(bundle).1.into_iter();
+        let marks = rows.filter_map(|row| match row {
+            OwnedRow::Curation(row) if row.kind == "marked_source" => {
+                Some((row.source_idx, row.text, row.note))
+            }
+            _ => None,
+        });
+        marks.collect::<Vec<_>>()
+    };
+    assert_eq!(marks(&there), marks(&bundle));
+    assert_eq!(marks(&bundle).len(), 1);
+    // What was taken back here stays so, also when the bundle comes again.
+    let here = found["facts"][0]["sources"][0]["id"].as_str().unwrap();
+    assert!(other.delete(&format!("/sources/{here}/mark")).await.status.is_success());
+    import(&other, &bundle).await;
+    assert_eq!(other.count(kept).await, 0);
+}
+
+#[tokio::test]
+async fn a_picture_of_two_sources_is_stored_for_each() {
+    let (one, other) = (app(false).await, app(false).await);
+    for (name, text) in [("bees.txt", super::TEXT), ("mites.txt", super::OTHER)] {
+        let source = one.add_text(name, text).await;
+        one.settled(&source).await;
+        image(&one, &source).await;
+    }
+    one.quiet().await;
+    let (_, bundle) = export(&one, json!({})).await;
+    import(&other, &bundle).await;
+    let blobs = Blobs::open(&other.service.api.app.config().providers.storage).unwrap();
+    let files: Vec<(Uuid, Vec<u8>)> =
+        sqlx::query_as("SELECT source_id, sha256 FROM okt_repository.source_images")
+            .fetch_all(&mut other.connect().await)
+            .await
+            .unwrap();
+    assert_eq!(files.len(), 2);
+    for (source, hash) in files {
+        let hash = BlobHash(hash.try_into().unwrap());
+        let file = SourceFile { repository: other.repository, source: source.into(), hash };
+        assert!(blobs.read(file, None).await.unwrap().is_some(), "{file:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_hash_stays_when_facts_are_embedded_by_another_model() {
+    let catalogue = "input_cost_per_1m = 1.0\noutput_cost_per_1m = 2.0\npassage_prefix = \"passage: \"";
+    let mut one = builder(false)
+        .models(Behaviour { dimensions: 64, ..Behaviour::default() }, catalogue)
+        .settings(&[
+            ("SVC__PROVIDERS__EMBEDDING__MODEL", MODEL),
+            ("SVC__PROVIDERS__EMBEDDING__DIMENSIONS", "64"),
+        ])
+        .start()
+        .await;
+    one.work().await;
+    fill(&one).await;
+    let (before, bundle) = export(&one, json!({})).await;
+    assert_eq!(opened(&bundle).0.embedding_dimensions, 64);
+    one.rest();
+    let mut changed = one.service.api.app.config().clone();
+    changed.providers.ai.models[0].passage_prefix = "text: ".to_owned();
+    let databases = Databases::open(&changed, &[Purpose::Worker]).await.unwrap().remove(0);
+    let tools = tools(&changed, &databases).await;
+    assert!(spaces::reembed(&databases, &tools, |_, _| ()).await.unwrap().changed);
+    one.work_as(&changed).await;
+    one.quiet().await;
+    let (after, bundle) = export(&one, json!({})).await;
+    assert_eq!(after["sha256"], before["sha256"]);
+    // Where another model is used, facts are embedded anew.
+    let other = app(true).await;
+    let taken = import(&other, &bundle).await;
+    assert_eq!(taken["vectors"]["used"], false, "{taken:#}");
+    assert_eq!(taken["sha256"], before["sha256"]);
+    other.quiet().await;
+    let bare =
+        "SELECT count(*) FROM okt_repository.facts WHERE embedded_in IS NULL AND status IN ('new', 'stable')";
+    assert_eq!(other.count(bare).await, 0);
+}
+
+#[tokio::test]
+async fn the_hash_stays_when_the_repository_moves_to_another_database() {
+    let mut app = builder(false).second_database().start().await;
+    app.work().await;
+    fill(&app).await;
+    let (before, bundle) = export(&app, json!({"include_bodies": true})).await;
+    let id = app.repository.to_string();
+    let moved = app.service.api.app.move_repository(&Origin::service("test"), &id, "second").await.unwrap();
+    assert_eq!(moved.from, "default");
+    let facts = "SELECT count(*) FROM okt_repository.facts";
+    assert!(count(&mut app.second().connect().await, facts).await > 0);
+    let (after, _) = export(&app, json!({"include_bodies": true})).await;
+    assert_eq!(after["sha256"], before["sha256"]);
+    let again = import(&app, &bundle).await;
+    assert_eq!(again["rows"]["facts"]["added"], 0, "{again:#}");
+    assert_eq!(again["rows"]["sources"]["added"], 0, "{again:#}");
+}
+
+#[tokio::test]
+async fn pages_and_the_places_of_sentences_come_along() {
+    const PDF: &[u8] = include_bytes!("../../../../../docs/sample/tides.pdf");
+    let (one, other) = (app(false).await, app(false).await);
+    let added = one.upload("tides.pdf", "application/pdf", PDF).await;
+    assert_eq!(added.status, 202, "{added:?}");
+    let source = added.json()["source_id"].as_str().unwrap().to_owned();
+    assert_eq!(one.settled(&source).await["status"], "processed");
+    one.quiet().await;
+    let (output, bundle) = export(&one, json!({"include_bodies": true})).await;
+    import(&other, &bundle).await;
+    other.quiet().await;
+    let texts = async |app: &TestApp| -> Vec<(String, Vec<i32>, Option<String>, String)> {
+        sqlx::query_as("SELECT text, sentences, boxes, pages FROM okt_repository.source_texts")
+            .fetch_all(&mut app.connect().await)
+            .await
+            .unwrap()
+    };
+    let (here, there) = (texts(&one).await, texts(&other).await);
+    assert_eq!(here, there);
+    let [(_, sentences, boxes, pages)] = here.as_slice() else { panic!("{} texts", here.len()) };
+    assert!(!sentences.is_empty() && boxes.is_some() && pages != "[]", "{pages}");
+    let (again, _) = export(&other, json!({"include_bodies": true})).await;
+    assert_eq!(again["sha256"], output["sha256"]);
+}
+
+#[tokio::test]
+async fn a_job_says_how_many_bytes_it_wrote_and_rows_it_took_in() {
+    let (one, other) = (app(true).await, app(false).await);
+    fill(&one).await;
+    let asked = one.post("/export-graph", &json!({"name": "Bees", "destination": "file"})).await.json();
+    let job = asked["job_id"].as_str().unwrap();
+    let ended = one.ended(job).await;
+    let (_, bundle) = download(&one, &format!("/export-graph/{job}/file"), None).await;
+    let progress = &ended["progress"];
+    assert_eq!((&progress["stage"], &progress["done"]), (&json!("bytes"), &json!(bundle.len())), "{ended:#}");
+    // Images and vectors are no rows.
+    let rows = json!(opened(&bundle).1.len());
+    let ended = try_import(&other, &bundle, false).await;
+    assert_eq!(ended["state"], "completed", "{ended:#}");
+    let progress = &ended["progress"];
+    assert_eq!(
+        (&progress["stage"], &progress["done"], &progress["total"]),
+        (&json!("rows"), &rows, &rows),
+        "{ended:#}"
+    );
 }

@@ -1,7 +1,9 @@
 //! `okt report check`: a text is checked from a terminal or a build.
 
 use okt_testkit::accounts::api_key_in;
+use okt_testkit::app::{MODEL, TestApp};
 use okt_testkit::jobs::program;
+use okt_testkit::llm::{Behaviour, Faults};
 use serde_json::json;
 use tokio::process::Command;
 
@@ -24,8 +26,9 @@ async fn a_build_fails_on_what_facts_contradict() {
         let done = done.await.unwrap();
         (done.status.code(), String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap())
     };
-    let (code, said, _) = check(SUN, &[]).await;
+    let (code, said, told) = check(SUN, &[]).await;
     assert_eq!(code, Some(0), "{said}");
+    assert!(told.contains("judged by rules"), "{told}");
     assert!(said.contains("supported") && said.contains("supports: Honey bees"), "{said}");
     let wrong = "Varroa mites killed 70 percent of all honey bee colonies in Norway in 2006.";
     let (code, said, _) = check(wrong, &[]).await;
@@ -56,4 +59,46 @@ async fn a_build_fails_on_what_facts_contradict() {
     let (code, _, said) = check(SUN, &["--key", "okt_wrong"]).await;
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("API key"), "{said}");
+}
+
+#[tokio::test]
+async fn nothing_passes_because_the_model_that_judges_is_away() {
+    let settings = [
+        ("SVC__PROVIDERS__REPORTS__POSTURE__MODEL", MODEL),
+        ("SVC__PROVIDERS__DECOMPOSITION__FACT_EXTRACTION__MODEL", okt_model::EXTRACTIVE_MODEL),
+    ];
+    let behaviour = Behaviour { posture: |_, _| "supports", ..Behaviour::default() };
+    let mut app =
+        TestApp::builder().vectors().models(behaviour.clone(), "").settings(&settings).start().await;
+    app.work().await;
+    source(&app, "bees.txt", &format!("{SUN} {MITE}")).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.md");
+    let check = async |text: &str, permissions: &[&str], more: &[&str]| {
+        let (_, key) = api_key_in(&app.service, &app.owner, permissions, app.repository.uuid()).await;
+        std::fs::write(&file, text).unwrap();
+        let mut command = Command::new(program());
+        command.args(["report", "check"]).arg(&file).args(["--repository", &app.repository.to_string()]);
+        command.args(more).env_clear().env("OKT_URL", &app.service.url).env("OKT_API_KEY", &key);
+        let done = command.output().await.unwrap();
+        (done.status.code(), String::from_utf8(done.stderr).unwrap())
+    };
+    let both = ["fact:read", "report:write"];
+    let (code, told) = check(SUN, &both, &[]).await;
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!told.contains("rules"), "{told}");
+
+    app.models.behave(Behaviour { faults: Faults { error: 1.0, ..Faults::default() }, ..behaviour });
+    let (code, told) = check(MITE, &both, &[]).await;
+    assert_eq!(code, Some(3), "{told}");
+    assert!(told.contains("model_away"), "{told}");
+    let (code, told) = check(MITE, &both, &["--fail-on", "never"]).await;
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("model_away"), "{told}");
+    let found = app.post("/evidence", &json!({"claim": MITE})).await.json();
+    assert_eq!(found["degraded_reason"], "model_away", "{found:#}");
+    // For those who may not spend, rules judge by choice.
+    let (code, told) = check(MITE, &["fact:read"], &[]).await;
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("judged by rules") && !told.contains("model_away"), "{told}");
 }

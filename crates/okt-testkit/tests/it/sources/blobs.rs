@@ -57,6 +57,13 @@ async fn keep_what_they_are_given(blobs: &Blobs) {
     let elsewhere = SourceFile { repository: RepositoryId::mint(), ..file(source, little) };
     assert!(read(blobs, elsewhere, None).await.is_none());
     assert!(read(blobs, SourceFile { hash: BlobHash([7; 32]), ..elsewhere }, None).await.is_none());
+    // A copy is there for itself.
+    let copied = SourceId::mint();
+    blobs.copy(file(source, little), copied).await.unwrap();
+    assert_eq!(read(blobs, file(copied, little), None).await.unwrap(), small);
+    assert_eq!(blobs.remove_source(repository, copied).await.unwrap(), 1);
+    assert!(read(blobs, file(copied, little), None).await.is_none());
+    assert_eq!(read(blobs, file(source, little), None).await.unwrap(), small);
 
     write(blobs, repository, other, small).await;
     assert_eq!(blobs.repositories().await.unwrap(), [repository]);

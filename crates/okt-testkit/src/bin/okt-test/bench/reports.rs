@@ -16,6 +16,8 @@ use super::search::fill::Fill;
 use super::search::text;
 
 const LONGEST: Duration = Duration::from_mins(40);
+/// Most resident memory that the check of the report may add, in MiB.
+const MEMORY: u64 = 64;
 
 pub async fn run(arguments: &[String]) -> anyhow::Result<()> {
     let facts: i64 = arguments.first().map_or(Ok(100_000), |text| text.parse())?;
@@ -65,11 +67,14 @@ pub async fn run(arguments: &[String]) -> anyhow::Result<()> {
     app.settled(&id).await;
     let (second, _) = checked(&app, &report).await?;
     let one_more = asked(&app).await - calls;
+    let grown = highest.saturating_sub(before);
     println!(
-        "one more fact: {:.1} s, {one_more} questions; {}",
+        "one more fact: {:.1} s, {one_more} questions (limit {}); {}",
         began.elapsed().as_secs_f64(),
+        calls / 10,
         second["counts"]
     );
+    println!("{grown} MiB more memory at most (limit {MEMORY})");
     let made = app.post("/reports", &json!({"title": "Again", "body_markdown": body})).await;
     ensure!(made.status == 201, "{made:?}");
     let again = made.json()["id"].as_str().context("an id")?.to_owned();
@@ -86,6 +91,8 @@ pub async fn run(arguments: &[String]) -> anyhow::Result<()> {
         .await;
     println!("checked at once: {}; pairs that differ: {differing}", whole["counts"]);
     ensure!(differing == 0 && second["counts"] == whole["counts"], "bit by bit is not as at once");
+    ensure!(one_more * 10 <= calls, "one more fact asked {one_more} questions, and all asked {calls}");
+    ensure!(grown <= MEMORY, "{grown} MiB more memory");
     Ok(())
 }
 
@@ -107,8 +114,12 @@ async fn checked(app: &TestApp, report: &str) -> anyhow::Result<(Value, u64)> {
     }
 }
 
+/// Of reports: facts are compared with each other by the same model.
 async fn asked(app: &TestApp) -> i64 {
-    app.count("SELECT count(*) FROM okt_system.ai_calls WHERE operation = 'posture_classification'").await
+    app.count(
+        "SELECT count(*) FROM okt_system.ai_calls WHERE operation = 'posture_classification' AND subject_kind = 'report'",
+    )
+    .await
 }
 
 /// Of this process, which is the service and its worker, in MiB.
