@@ -15,6 +15,7 @@ mod eval;
 mod mcp;
 mod migrate;
 mod parse_worker;
+mod reference;
 mod registry;
 mod report;
 mod secret;
@@ -201,6 +202,11 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::ParseWorker(args) => Ok(parse_worker::main(args)),
         Command::OcrWorker(args) => Ok(parse_worker::recognise(args)),
     }
+}
+
+/// The page `docs/CLI.md`.
+pub fn commands_page() -> String {
+    reference::page(&Cli::command())
 }
 
 /// Loads the configuration the way every command does.
