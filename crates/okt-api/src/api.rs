@@ -21,9 +21,6 @@ use crate::oauth::{OAuthLimits, resource_metadata};
 use crate::openapi::Documents;
 use crate::sign_in::SignInLimits;
 
-/// Recorded for one person, with all of their credentials.
-const DENIALS_PER_MINUTE: u32 = 300;
-
 /// The state shared by all handlers. Cheap to clone, because every layer of every request does.
 #[derive(Clone)]
 pub struct Api(Arc<Shared>);
@@ -58,7 +55,8 @@ impl Api {
     pub fn new(app: App, edge: Arc<Edge>, metrics: PrometheusHandle, pools: &[Databases]) -> Self {
         let (sign_in, oauth) = (SignInLimits::new(app.config()), OAuthLimits::new(app.config()));
         let (pools, documents) = (pools.to_vec(), OnceLock::new());
-        let denials = Limit::per_minute(DENIALS_PER_MINUTE);
+        // Half of what a credential may ask: with that switched off, nothing else is to say 429 in its place.
+        let denials = Limit::per_minute(app.config().rate_limits.api_per_minute.div_ceil(2));
         let source_searches = Limit::per_hour(app.config().rate_limits.source_search_per_hour);
         Self(Arc::new(Shared {
             app,

@@ -29,7 +29,7 @@ pub struct CurrentCaller(pub(crate) Caller);
 /// Where a request came from.
 pub struct RequestOrigin {
     pub(crate) address: ClientAddress,
-    /// From this machine, with nothing in between.
+    /// From this machine, to this machine by name, with nothing in between.
     pub(crate) local: bool,
     origin: Origin,
 }
@@ -85,7 +85,7 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestOrigin {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let address = parts.extensions.get::<ClientAddress>().copied();
         let address = address.ok_or_else(|| Error::internal("a request without an address"))?;
-        let local = okt_http::is_local(&parts.headers, &parts.extensions);
+        let local = okt_http::is_local(parts);
         Ok(Self { address, local, origin: origin(parts) })
     }
 }

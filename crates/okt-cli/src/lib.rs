@@ -15,6 +15,7 @@ mod eval;
 mod mcp;
 mod migrate;
 mod parse_worker;
+mod reference;
 mod registry;
 mod report;
 mod secret;
@@ -60,6 +61,10 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Apply pending schema migrations to all databases.
     Migrate(migrate::MigrateArgs),
+    /// Say which build this is and, if asked, whether the databases fit it.
+    ///
+    /// Exit codes: 0 if every schema fits, 1 if one does not or can't be looked at.
+    Version(version::VersionArgs),
     /// Write all databases and files into a folder, as they are at this moment. Nothing has to stop.
     Backup(backup::BackupArgs),
     /// Put a backup into empty databases and an empty storage. Nothing may run.
@@ -164,6 +169,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Up(args) => up::main(cli.config.clone(), args),
         Command::Serve(args) => serve::main(load(cli.config.clone())?, args, serve::service),
         Command::Migrate(args) => migrate::main(&load(cli.config.clone())?, args),
+        Command::Version(args) => version::main(args, || load(cli.config.clone())),
         Command::Admin(args) => admin::main(&load(cli.config.clone())?, args),
         Command::Login(args) => Ok(remote::end(client::login::login(args))),
         Command::Logout => Ok(remote::end(client::login::logout())),
@@ -196,6 +202,11 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::ParseWorker(args) => Ok(parse_worker::main(args)),
         Command::OcrWorker(args) => Ok(parse_worker::recognise(args)),
     }
+}
+
+/// The page `docs/CLI.md`.
+pub fn commands_page() -> String {
+    reference::page(&Cli::command())
 }
 
 /// Loads the configuration the way every command does.

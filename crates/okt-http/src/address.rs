@@ -3,8 +3,10 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use axum::extract::ConnectInfo;
-use http::Extensions;
-use http::HeaderMap;
+use http::header::HOST;
+use http::request::Parts;
+use http::uri::Authority;
+use http::{Extensions, HeaderMap};
 use ipnet::IpNet;
 
 /// The address a request came from: the peer, or what a trusted proxy says of it.
@@ -49,10 +51,27 @@ impl ClientAddress {
     }
 }
 
-/// Whether whoever sent the request sits at this machine and nothing said that it stands in between.
-pub fn is_local(headers: &HeaderMap, extensions: &Extensions) -> bool {
-    let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_canonical());
-    peer.is_some_and(|peer| peer.is_loopback()) && !FORWARDING.iter().any(|name| headers.contains_key(*name))
+/// Whether whoever sent the request sits at this machine and nothing said that it stands in between. They also have to
+/// call this machine by a name that only it has: a page of a stranger whose name leads here for a moment makes a
+/// browser on this machine send requests too, with that name as their host.
+pub fn is_local(parts: &Parts) -> bool {
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_canonical());
+    peer.is_some_and(|peer| peer.is_loopback())
+        && !FORWARDING.iter().any(|name| parts.headers.contains_key(*name))
+        && is_called_local(parts)
+}
+
+/// HTTP/2 has the host in the address of the request. Of several hosts none is believed.
+fn is_called_local(parts: &Parts) -> bool {
+    let written = parts.headers.get_all(HOST).iter().map(|host| Authority::try_from(host.as_bytes()).ok());
+    let mut hosts = written.chain(parts.uri.authority().cloned().map(Some)).peekable();
+    hosts.peek().is_some() && hosts.all(|host| host.is_some_and(|host| is_loopback(host.host())))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    host.eq_ignore_ascii_case("localhost")
+        || address.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// What proxies add to the requests of others.
@@ -70,6 +89,15 @@ const FORWARDING: [&str; 7] = [
 mod tests {
     use super::*;
 
+    fn request(uri: &str, peer: &str, headers: &[(&'static str, &str)]) -> Parts {
+        let (mut parts, ()) = http::Request::builder().uri(uri).body(()).unwrap().into_parts();
+        parts.extensions.insert(ConnectInfo(SocketAddr::new(peer.parse().unwrap(), 1)));
+        for (name, value) in headers {
+            parts.headers.append(*name, value.parse().unwrap());
+        }
+        parts
+    }
+
     #[test]
     fn only_a_peer_on_this_machine_without_a_proxy_is_local() {
         for (peer, header, expected) in [
@@ -84,14 +112,44 @@ mod tests {
             ("::1", Some("via"), false),
             ("127.0.0.1", Some("x-request-id"), true),
         ] {
-            let (mut extensions, mut headers) = (Extensions::new(), HeaderMap::new());
-            extensions.insert(ConnectInfo(SocketAddr::new(peer.parse().unwrap(), 1)));
-            if let Some(name) = header {
-                headers.insert(name, "127.0.0.1".parse().unwrap());
-            }
-            assert_eq!(is_local(&headers, &extensions), expected, "{peer} {header:?}");
+            let mut headers = vec![("host", "localhost:8080")];
+            headers.extend(header.map(|name| (name, "127.0.0.1")));
+            assert_eq!(is_local(&request("/", peer, &headers)), expected, "{peer} {header:?}");
         }
-        assert!(!is_local(&HeaderMap::new(), &Extensions::new()), "one that nobody knows is not");
+        let mut unknown = request("/", "127.0.0.1", &[("host", "localhost")]);
+        unknown.extensions.clear();
+        assert!(!is_local(&unknown), "one that nobody knows is not");
+    }
+
+    #[test]
+    fn only_a_request_to_a_name_of_this_machine_alone_is_local() {
+        for (host, expected) in [
+            ("localhost", true),
+            ("LocalHost:8080", true),
+            ("127.0.0.1:8080", true),
+            ("127.8.8.8", true),
+            ("[::1]:8080", true),
+            ("[::ffff:127.0.0.1]", true),
+            ("attacker.example", false),
+            ("attacker.example:8080", false),
+            ("localhost.attacker.example", false),
+            ("127.0.0.1.attacker.example:8080", false),
+            ("localhost@attacker.example", false),
+            ("192.168.1.5:8080", false),
+            ("[2001:db8::1]", false),
+            ("0.0.0.0:8080", false),
+            ("", false),
+        ] {
+            assert_eq!(is_local(&request("/", "127.0.0.1", &[("host", host)])), expected, "{host}");
+        }
+        let twice = [("host", "localhost"), ("host", "attacker.example")];
+        assert!(!is_local(&request("/", "127.0.0.1", &twice)), "one of two hosts is a stranger's");
+        assert!(!is_local(&request("/", "127.0.0.1", &[])), "no host at all");
+        assert!(is_local(&request("http://localhost:8080/", "::1", &[])), "as HTTP/2 says it");
+        assert!(
+            !is_local(&request("http://attacker.example/", "::1", &[("host", "localhost")])),
+            "two that differ"
+        );
     }
 
     #[test]

@@ -14,6 +14,9 @@ use okt_testkit::process::Process;
 use serde_json::{Value, json};
 use sqlx::Connection as _;
 
+/// To each of the new processes.
+const REQUESTS: usize = 500;
+
 #[tokio::test]
 async fn the_data_of_every_older_version_is_there_after_the_upgrade() {
     let mut dumps = 0;
@@ -31,9 +34,7 @@ async fn the_data_of_every_older_version_is_there_after_the_upgrade() {
 #[tokio::test]
 async fn nothing_is_migrated_under_the_hands_of_processes_that_can_not_work_with_it() {
     let database = TestDatabase::empty().await;
-    let dump = folder().read_dir().unwrap().map(|entry| entry.unwrap().path());
-    let dump = dump.into_iter().find(|path| path.extension().is_some_and(|end| end == "gz")).unwrap();
-    restore(&database, &dump).await;
+    restore(&database, &a_dump()).await;
     let mut worker = database.connect().await;
     let there = "INSERT INTO okt_tasks.workers (id, name, kinds) VALUES (-7, 'pid 4711', '{}')";
     run(&mut worker, there).await;
@@ -62,6 +63,51 @@ async fn nothing_is_migrated_under_the_hands_of_processes_that_can_not_work_with
     assert!(applied().await > before);
 }
 
+/// Two new processes come up at once on the rows of an older version; one migrates them. Whoever waits until one of them is
+/// ready is served from then on, whatever is made anew of the rows in the background.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waits_for_the_new_processes_is_served_from_then_on() {
+    let database = TestDatabase::empty().await;
+    let dump = a_dump();
+    restore(&database, &dump).await;
+    let mut settings = database.settings().to_vec();
+    // The facts of the dump have vectors of the built-in model.
+    settings.pop();
+    settings.push(("SVC__RATE_LIMITS__API_PER_MINUTE", "0"));
+    let expected = expected_of(&dump);
+    let key = expected["key"].as_str().unwrap();
+    let facts = format!("/api/v1/repositories/{}/facts", expected["repository"].as_str().unwrap());
+
+    let mut processes = [(); 2].map(|()| Process::spawn(okt_testkit::jobs::program(), &settings));
+    let mut clients = Vec::new();
+    for process in &mut processes {
+        process.await_listening();
+        process.await_ready().await;
+        clients.push(tokio::spawn(served(process.url.clone(), facts.clone(), key.to_owned())));
+    }
+    for (process, client) in processes.iter().zip(clients) {
+        let failed = client.await.unwrap();
+        let first = &failed[..failed.len().min(3)];
+        assert!(failed.is_empty(), "{} of {REQUESTS} failed: {first:?}\n{}", failed.len(), process.log());
+    }
+    let migrated = processes.iter().filter(|process| process.log().contains("schema migrated")).count();
+    assert_eq!(migrated, 1, "one of them migrated");
+}
+
+/// Sends requests one after the other; those that were not answered with facts.
+async fn served(url: String, facts: String, key: String) -> Vec<String> {
+    let client = client();
+    let mut failed = Vec::new();
+    for number in 0..REQUESTS {
+        let request = client.get(format!("{url}{facts}?limit={}", number % 50 + 1)).bearer_auth(&key);
+        match Answer::try_of(request).await {
+            Ok(answer) if answer.status == 200 && answer.json()["data"][0]["id"].is_string() => {}
+            other => failed.push(format!("{number}: {other:?}")),
+        }
+    }
+    failed
+}
+
 fn migrate(database: &TestDatabase) -> (bool, String) {
     let empty = tempfile::tempdir().unwrap();
     let mut command = Command::new(okt_testkit::jobs::program());
@@ -78,8 +124,7 @@ async fn upgraded(dump: &Path) {
     // The facts of the dump have vectors of the built-in model.
     settings.pop();
     let process = Process::serve(okt_testkit::jobs::program(), &settings);
-    let expected = PathBuf::from(dump.to_str().unwrap().replace(".sql.gz", ".json"));
-    let expected: Value = serde_json::from_reader(File::open(expected).unwrap()).unwrap();
+    let expected = expected_of(dump);
 
     let account = json!({"email": "ada@example.org", "password": expected["password"]});
     let signed_in =
@@ -139,6 +184,18 @@ async fn restore(database: &TestDatabase, dump: &Path) {
     GzDecoder::new(File::open(dump).unwrap()).read_to_end(&mut text).unwrap();
     child.stdin.take().unwrap().write_all(&text).unwrap();
     assert!(child.wait().unwrap().success(), "{} is not restored", dump.display());
+}
+
+/// Of any of the older versions.
+fn a_dump() -> PathBuf {
+    let mut paths = folder().read_dir().unwrap().map(|entry| entry.unwrap().path());
+    paths.find(|path| path.extension().is_some_and(|end| end == "gz")).unwrap()
+}
+
+/// What the dump was made with.
+fn expected_of(dump: &Path) -> Value {
+    let path = dump.to_str().unwrap().replace(".sql.gz", ".json");
+    serde_json::from_reader(File::open(path).unwrap()).unwrap()
 }
 
 fn folder() -> PathBuf {

@@ -81,6 +81,9 @@ async fn from_another_machine_the_first_account_takes_the_setup_code() {
         let request = service.request(Method::POST, REGISTER).header(header, "127.0.0.1");
         refused(&Answer::of(request.json(&account("stranger"))).await, "setup_code_needed");
     }
+    // A browser on this machine sends it, for a page whose name now leads to this machine.
+    let rebound = service.request(Method::POST, REGISTER).header("host", "attacker.example:8080");
+    refused(&Answer::of(rebound.json(&account("stranger"))).await, "setup_code_needed");
     assert_eq!(count(&service, USERS).await, 0, "nobody came before the owner");
 
     let owner = from_afar(&service, &with_code("owner", CODE.1)).await;

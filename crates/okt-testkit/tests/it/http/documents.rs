@@ -25,6 +25,11 @@ fn the_list_of_errors_is_as_committed() {
     golden::check("docs/ERRORS.md", &okt_api::errors_page());
 }
 
+#[test]
+fn the_list_of_commands_is_as_committed() {
+    golden::check("docs/CLI.md", &okt_cli::commands_page());
+}
+
 /// Every line of the table is in the document with its guard, and nothing else is.
 #[tokio::test]
 async fn the_document_and_the_table_say_the_same() {

@@ -48,11 +48,16 @@ async fn migrate_check_says_what_is_missing_and_changes_nothing() {
         let (code, said) = okt(&["migrate", "--check"]);
         assert_eq!(code, Some(1));
         assert_eq!(count(&said, "pending"), migration_files().len(), "{said}");
+        let (code, said) = okt(&["version", "--check-schema"]);
+        assert_eq!((code, count(&said, "migrations missing")), (Some(1), 1), "{said}");
+        assert!(said.starts_with("okt ") && said.contains(" (commit "), "{said}");
     }
     let (code, said) = okt(&["migrate"]);
     assert_eq!((code, count(&said, "applied")), (Some(0), migration_files().len()), "{said}");
     let (code, said) = okt(&["migrate", "--check"]);
     assert_eq!((code, count(&said, "up to date")), (Some(0), 4), "{said}");
+    let (code, said) = okt(&["version", "--check-schema"]);
+    assert_eq!((code, count(&said, "the schema fits")), (Some(0), 1), "{said}");
 }
 
 #[tokio::test]

@@ -78,6 +78,7 @@ fn commands_that_somebody_waits_for_fail_at_once_and_name_the_line_of_the_file()
     for arguments in [
         &["migrate"][..],
         &["migrate", "--check"],
+        &["version", "--check-schema"],
         &["admin", "promote", "ada@example.org"],
         &["doctor", "vectors"],
         &["reembed"],
