@@ -36,7 +36,7 @@ pub(crate) fn claims(token: &str) -> Value {
 }
 
 /// The tokens of a grant that was given so.
-pub(crate) async fn given(scene: &Scene, user: Uuid, given: &Given<'_>) -> Pair {
+pub(super) async fn given(scene: &Scene, user: Uuid, given: &Given<'_>) -> Pair {
     let code = code(&scene.service, &scene.client, user, given).await;
     Pair::of(&scene.exchange(&code).await)
 }
