@@ -8,9 +8,6 @@ mod breaker;
 mod graphs;
 mod pace;
 mod secrecy;
-#[cfg(test)]
-mod tests;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -400,3 +397,6 @@ impl Registry {
 fn mebibytes(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests;
