@@ -3702,6 +3702,11 @@ export interface components {
             request_id: string;
             /** @description The `User-Agent` header of the request. */
             user_agent?: string | null;
+            /**
+             * @description `mcp` where it was done or refused through the tools for agents; otherwise null.
+             * @example mcp
+             */
+            via?: string | null;
         };
         /**
          * @description How requests to a registry are authenticated.
@@ -3769,7 +3774,10 @@ export interface components {
              * @description Null of a passage.
              */
             fact_id: string | null;
-            /** @description Of a passage: its key among `facts`. */
+            /**
+             * @description Of a passage: its key among `facts`.
+             * @example null
+             */
             key: string | null;
         };
         /** @description A fact after a change of its status. */
@@ -6266,6 +6274,11 @@ export interface components {
                 request_id: string;
                 /** @description The `User-Agent` header of the request. */
                 user_agent?: string | null;
+                /**
+                 * @description `mcp` where it was done or refused through the tools for agents; otherwise null.
+                 * @example mcp
+                 */
+                via?: string | null;
             }[];
             /** @description Where the next page starts; null on the last one. */
             next_cursor: string | null;
@@ -9996,7 +10009,8 @@ export interface operations {
                      *           "at": "2026-03-01T09:30:00Z",
                      *           "id": "019ca8bb-b5c0-7af2-9c8c-b10aacaedfcd",
                      *           "object": "0195509d-4a40-7c2a-8f3a-3c1d2b4e5f60",
-                     *           "request_id": "0195509d-4a40-7d11-9c55-1f2e3d4c5b6a"
+                     *           "request_id": "0195509d-4a40-7d11-9c55-1f2e3d4c5b6a",
+                     *           "via": "mcp"
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -14879,7 +14893,8 @@ export interface operations {
                      *       "evidence_changed": [
                      *         {
                      *           "change": "rejected",
-                     *           "fact_id": "019ca8bb-b5c0-7d93-9984-9029707fbad4"
+                     *           "fact_id": null,
+                     *           "key": null
                      *         }
                      *       ],
                      *       "extractive_reason": "no_model",
@@ -15129,7 +15144,8 @@ export interface operations {
                      *       "evidence_changed": [
                      *         {
                      *           "change": "rejected",
-                     *           "fact_id": "019ca8bb-b5c0-7d93-9984-9029707fbad4"
+                     *           "fact_id": null,
+                     *           "key": null
                      *         }
                      *       ],
                      *       "extractive_reason": "no_model",
@@ -15501,7 +15517,8 @@ export interface operations {
                      *       "evidence_changed": [
                      *         {
                      *           "change": "rejected",
-                     *           "fact_id": "019ca8bb-b5c0-7d93-9984-9029707fbad4"
+                     *           "fact_id": null,
+                     *           "key": null
                      *         }
                      *       ],
                      *       "extractive_reason": "no_model",
@@ -16203,7 +16220,8 @@ export interface operations {
                      *       "evidence_changed": [
                      *         {
                      *           "change": "rejected",
-                     *           "fact_id": "019ca8bb-b5c0-7d93-9984-9029707fbad4"
+                     *           "fact_id": null,
+                     *           "key": null
                      *         }
                      *       ],
                      *       "extractive_reason": "no_model",
@@ -16341,7 +16359,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Problem: idempotency_in_flight, idempotency_lost */
+            /** @description Problem: quota_exceeded, idempotency_in_flight, idempotency_lost */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16606,7 +16624,8 @@ export interface operations {
                      *           "at": "2026-03-01T09:30:00Z",
                      *           "id": "019ca8bb-b5c0-7af2-9c8c-b10aacaedfcd",
                      *           "object": "0195509d-4a40-7c2a-8f3a-3c1d2b4e5f60",
-                     *           "request_id": "0195509d-4a40-7d11-9c55-1f2e3d4c5b6a"
+                     *           "request_id": "0195509d-4a40-7d11-9c55-1f2e3d4c5b6a",
+                     *           "via": "mcp"
                      *         }
                      *       ],
                      *       "next_cursor": null

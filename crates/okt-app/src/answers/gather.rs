@@ -110,7 +110,7 @@ impl App {
         Ok(Gathered { searched, concepts, evidence, near_only, degraded })
     }
 
-    /// Parts of sources, but for those whose words are there already as those of a fact.
+    /// Parts of sources, but for those that facts say most of already.
     async fn passages(
         &self,
         scope: &RepoAccess,
@@ -120,7 +120,10 @@ impl App {
         let quotes: Vec<&str> = known.iter().filter_map(|one| one.quote.as_deref()).collect();
         hits.retain(|hit| {
             let text = one_line(&hit.text);
-            !quotes.iter().any(|quote| text.contains(quote.trim_end_matches('…')))
+            let quoted = quotes.iter().map(|quote| quote.trim_end_matches('…'));
+            let said: usize = quoted.filter(|quote| text.contains(quote)).map(str::len).sum();
+            // Where facts say most of it, it adds little.
+            2 * said < text.len()
         });
         hits.truncate(PASSAGES);
         let numbers: Vec<SourceId> = hits.iter().map(|hit| SourceId::from(hit.id)).collect();

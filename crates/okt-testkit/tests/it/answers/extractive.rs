@@ -335,7 +335,10 @@ async fn a_fact_of_a_pdf_leads_to_the_page_on_which_its_words_stand() {
     let answer = ask(&app, TURBINES).await;
     sound(&answer);
     let facts: Vec<&Value> = list(&answer, "facts").iter().filter(|one| one["kind"] == "fact").collect();
-    assert!(facts.iter().any(|one| one["text"].as_str().unwrap().contains("24 turbines")), "{answer:#}");
+    assert!(facts.iter().any(|one| one["text"].as_str().unwrap().contains("since 1966")), "{answer:#}");
+    let beside = list(&answer, "facts").iter().filter(|one| one["kind"] == "passage");
+    let beside = beside.filter(|one| one["quote"].as_str().unwrap().contains("turbines")).count();
+    assert!(beside > 0, "what no fact says stands in a passage: {answer:#}");
     let one_line = |text: &Value| {
         text.as_str().unwrap().split_whitespace().map(str::to_owned).collect::<Vec<String>>().join(" ")
     };
