@@ -440,6 +440,8 @@ async function guest() {
   await second.getByText("you are still signed in").waitFor();
   await second.unrouteAll({ behavior: "ignoreErrors" });
   await signOut();
+  // The page that is left shows the same fields.
+  await second.waitForURL(`${base}/`);
   await tab.getByRole("dialog", { name: "Sign in again" }).waitFor();
   await second.getByLabel("E-mail address").fill(PERSON.email);
   await second.getByLabel("Password").fill(PERSON.password);

@@ -335,7 +335,7 @@ function LookFor() {
 
 function Changed({ answer, children }: { answer: Answer; children: ReactNode }) {
   const slug = useRepo();
-  const text = (one: Schemas["ChangedEvidence"]) => answer.facts.find((fact) => (one.fact_id ? fact.id === one.fact_id : fact.key === one.key))?.text || t("Words of a source that was deleted");
+  const text = (one: Schemas["ChangedEvidence"]) => answer.facts.find((fact) => (one.fact_id ? fact.id === one.fact_id : fact.key === one.key))?.text || (one.change === "removed" ? t("Words of a source that was deleted") : t("You may not read what this rests on."));
   return (
     <section className="note warn stack tight answer-changed" aria-label={t("The evidence has changed since")}>
       <h2>
@@ -389,6 +389,7 @@ function Disagreeing({ answer }: { answer: Answer }) {
 }
 
 function LeftOut({ answer }: { answer: Answer }) {
+  const can = useCan();
   if (answer.dropped.length === 0) return null;
   return (
     <details>
@@ -396,7 +397,7 @@ function LeftOut({ answer }: { answer: Answer }) {
       <ul className="stack tight answer-dropped">
         {answer.dropped.map((one, n) => (
           <li key={n} className="break">
-            <p>{one.text ?? <span className="soft">{t("It speaks of something else than the question, so it is not shown.")}</span>}</p>
+            <p>{one.text ?? <span className="soft">{can("source:read") ? t("It speaks of something else than the question, so it is not shown.") : t("You may not read what this rests on.")}</span>}</p>
             <p className="row tight small">
               <Badge tone="warn">{leftOutWord(one.code)}</Badge>
               {one.reason && <span className="soft" lang="en">{one.reason}</span>}

@@ -106,8 +106,11 @@ function Open({ source }: { source: Source }) {
   const evidence = useMemo(() => new Set(quotes.map((quote) => quote.index)), [quotes]);
   const quote = quotes[Math.min(at, quotes.length - 1)];
 
+  // Asked for before the document was there.
+  const wanted = useRef<Quote | undefined>(undefined);
   const show = useCallback((to: Quote | undefined) => {
     if (!to) return;
+    wanted.current = pdf.current ? undefined : to;
     if (to.page) pdf.current?.show(to.page, to.index);
     text.current?.show(to.index);
   }, []);
@@ -131,7 +134,8 @@ function Open({ source }: { source: Source }) {
   const register = useCallback(
     (handle: PdfHandle | null) => {
       pdf.current = handle;
-      if (latest.current.first) show(latest.current.first);
+      if (handle && wanted.current) show(wanted.current);
+      else if (latest.current.first) show(latest.current.first);
       else if (latest.current.page) handle?.show(latest.current.page);
     },
     [show],

@@ -117,8 +117,7 @@ function Register({ first = false, invitation = null }: { first?: boolean; invit
     onSuccess: (signed) => {
       if (first) sessionFlag();
       // It is used up: the account has joined.
-      if (invitation) void navigate({ to: "/", replace: true });
-      accept(signed.token, signed.expires_in);
+      if (accept(signed.token, signed.expires_in) && invitation) void navigate({ to: "/", replace: true });
     },
     onError: (error) => {
       if (error instanceof ApiError && error.code === "setup_code_needed") setNeedsCode(true);

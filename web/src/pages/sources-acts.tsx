@@ -51,7 +51,10 @@ export function DeleteSources({ sources, onClose, onDone }: { sources: Row[]; on
       {preview.isPending ? (
         <Skeleton rows={1} height={24} />
       ) : preview.error ? (
-        <p className="note wrong">{reason(preview.error)}</p>
+        <div className="note wrong row">
+          <span>{reason(preview.error)}</span>
+          <Button onPress={() => void preview.refetch()}>{t("Try again")}</Button>
+        </div>
       ) : (
         <p>
           {tn(preview.data.facts, "{n} fact goes with it that no other source supports", "{n} facts go with it that no other source supports")}, {tn(preview.data.images, "{n} picture", "{n} pictures")}, {bytes(preview.data.bytes)}.
