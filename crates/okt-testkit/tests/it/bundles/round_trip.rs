@@ -234,9 +234,16 @@ async fn what_was_retracted_is_retracted_here_too() {
     fill(&one).await;
     // By the titles of the reports.
     let stand = async |app: &TestApp| {
-        let listed = app.read("/reports").await;
-        let row = |report: &Value| (report["title"].to_string(), report["counts"].to_string());
-        let mut rows: Vec<_> = listed["data"].as_array().unwrap().iter().map(row).collect();
+        let mut rows = Vec::new();
+        for report in app.read("/reports").await["data"].as_array().unwrap() {
+            let health = app.read(&format!("/reports/{}/health", report["id"].as_str().unwrap())).await;
+            assert_eq!(
+                (&health["status"], &health["counts"]["waiting"]),
+                (&json!("annotated"), &json!(0)),
+                "{health:#}"
+            );
+            rows.push((report["title"].to_string(), health["counts"].to_string()));
+        }
         rows.sort();
         rows
     };
