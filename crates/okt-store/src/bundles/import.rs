@@ -1031,20 +1031,24 @@ const INSERT_MARKS: &str = "
 
 /// As they stand by the facts that count: not by duplicates, rejected ones, and those that rest on retracted sources alone.
 const SET_STATES: &str = "
-    WITH retracted AS (
+    WITH retracted AS MATERIALIZED (
         SELECT c.no
           FROM (SELECT DISTINCT coalesce(f.merged_into, f.no) AS no
                   FROM okt_repository.source_marks k
                   JOIN okt_repository.fact_sources l ON l.repository_id = $1 AND l.source_no = k.source_no
                   JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = l.fact_no
                  WHERE k.repository_id = $1 AND k.kind = 'retracted') AS c
-         WHERE NOT EXISTS (
-               SELECT FROM okt_repository.fact_sources l
-                 LEFT JOIN okt_repository.source_marks k
-                   ON k.repository_id = $1 AND k.source_no = l.source_no AND k.kind = 'retracted'
-                WHERE l.repository_id = $1 AND k.source_no IS NULL
-                  AND l.fact_no IN (SELECT c.no UNION ALL
-                                    SELECT d.no FROM okt_repository.facts d WHERE d.repository_id = $1 AND d.merged_into = c.no)))
+         -- By the facts: or all that sources state would be read for each of them.
+         CROSS JOIN LATERAL (
+               SELECT bool_and(EXISTS (SELECT FROM okt_repository.source_marks k
+                                        WHERE k.repository_id = $1 AND k.source_no = l.source_no
+                                          AND k.kind = 'retracted')) AS alone
+                 FROM (SELECT c.no UNION ALL
+                       SELECT d.no FROM okt_repository.facts d
+                        WHERE d.repository_id = $1 AND d.merged_into = c.no) AS own (no)
+                CROSS JOIN LATERAL (SELECT o.source_no FROM okt_repository.fact_sources o
+                                     WHERE o.repository_id = $1 AND o.fact_no = own.no OFFSET 0) AS l) AS x
+         WHERE x.alone)
     UPDATE okt_repository.report_sentences s
        SET checked_at = clock_timestamp(),
            state = (SELECT CASE WHEN bool_or(a.posture = 'contradicts') THEN 'contradicted'

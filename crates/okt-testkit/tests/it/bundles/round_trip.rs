@@ -247,6 +247,11 @@ async fn what_was_retracted_is_retracted_here_too() {
         rows.sort();
         rows
     };
+    // Both sources say so, and only one is retracted.
+    let held = "Varroa mites killed 40 percent of all honey bee colonies in Norway in 2006.";
+    let report = one.post("/reports", &json!({"title": "Colonies", "body_markdown": held})).await;
+    assert_eq!(report.status, 201, "{report:?}");
+    one.quiet().await;
     let before = stand(&one).await;
     let claim = "Honey bees find the way back to their hive by the position of the sun.";
     let found = one.post("/evidence", &json!({ "claim": claim })).await.json();
@@ -259,6 +264,14 @@ async fn what_was_retracted_is_retracted_here_too() {
     assert_ne!(before, after, "a sentence rests on it alone");
     let (output, bundle) = export(&one, json!({})).await;
     import(&other, &bundle).await;
+    for (text, state) in [(held, "supported"), (claim, "unsupported")] {
+        let stands = format!(
+            "SELECT count(*) FROM okt_repository.report_sentences WHERE text = '{text}' AND state = '{state}'"
+        );
+        for app in [&one, &other] {
+            assert_eq!(app.count(&stands).await, 1, "{text}");
+        }
+    }
     other.quiet().await;
     assert_eq!(stand(&other).await, after);
     let kept = "SELECT count(*) FROM okt_repository.source_marks
