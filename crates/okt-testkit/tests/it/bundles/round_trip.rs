@@ -275,8 +275,8 @@ async fn what_was_retracted_is_retracted_here_too() {
     other.quiet().await;
     assert_eq!(stand(&other).await, after);
     let kept = "SELECT count(*) FROM okt_repository.source_marks
-                 WHERE kind = 'retracted' AND reason = 'It was made up' AND origin = 'person' AND person IS NULL";
-    assert_eq!(other.count(kept).await, 1);
+                 WHERE kind = 'retracted' AND reason = 'It was made up' AND origin = 'list' AND person IS NULL";
+    assert_eq!(other.count(kept).await, 1, "it is nothing that a person said here");
     let found = other.post("/evidence", &json!({ "claim": claim })).await.json();
     assert_eq!(found["facts"][0]["retracted"], true, "{found:#}");
     // It is no part of the hash, and is taken on.
