@@ -1,11 +1,13 @@
 //! `okt report check FILE`: for people at a terminal, and for a build that must not publish what facts contradict.
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
+use okt_model::is_hidden;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -213,8 +215,7 @@ fn show(sentences: &[Value], json: bool) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     for sentence in sentences {
         if json {
-            // The same text, for whoever reads JSON.
-            writeln!(out, "{}", sentence.to_string().replace(OLD_COMMAND, "##\\u005b"))?;
+            writeln!(out, "{}", escaped(&sentence.to_string()))?;
             continue;
         }
         let state = sentence["state"].as_str().unwrap_or_default();
@@ -242,8 +243,23 @@ const OLD_COMMAND: &str = "##[";
 
 /// A line whose words, which strangers wrote, steer neither a terminal nor a build that reads what is printed.
 fn clean(line: &str) -> String {
-    let line = line.replace(char::is_control, " ").replace(OLD_COMMAND, "## [");
+    let line = line.replace(is_hidden, " ").replace(OLD_COMMAND, "## [");
     if line.trim_start().starts_with("::") { line.replacen("::", ": :", 1) } else { line }
+}
+
+/// JSON that says the same, in which nothing steers or hides.
+fn escaped(json: &str) -> String {
+    let mut line = String::with_capacity(json.len());
+    for c in json.replace(OLD_COMMAND, "##\\u005b").chars() {
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(line, "\\u{unit:04x}");
+            }
+        } else {
+            line.push(c);
+        }
+    }
+    line
 }
 
 #[cfg(test)]
@@ -284,6 +300,15 @@ mod tests {
         );
         assert_eq!(clean("  ::set-output name=a::b"), "  : :set-output name=a::b");
         assert_eq!(clean("  supports: a ##[add-mask]b"), "  supports: a ## [add-mask]b");
+        assert_eq!(clean("a\u{9b}2J\u{2028}b\u{202e}c"), "a 2J b c");
+        let text = json!({"text": "a\u{9b}2J\u{2028}b\u{202e}c \u{e0041} ##[x] Bl\u{fc}te\n"});
+        let line = escaped(&text.to_string());
+        assert!(!line.contains(is_hidden) && !line.contains(OLD_COMMAND), "{line}");
+        assert!(
+            line.contains("a\\u009b2J\\u2028b\\u202ec \\udb40\\udc41 ##\\u005bx] Bl\u{fc}te\\n"),
+            "{line}"
+        );
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), text);
     }
 
     #[test]

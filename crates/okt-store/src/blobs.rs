@@ -166,8 +166,29 @@ impl Blobs {
 
     /// Makes a file that is kept one of another source of its repository, too.
     pub async fn copy(&self, file: SourceFile, to: SourceId) -> Result<()> {
-        let copied = self.store.copy(&path(file), &path(SourceFile { source: to, ..file })).await;
-        copied.map_err(from_store)
+        match self.store.copy(&path(file), &path(SourceFile { source: to, ..file })).await {
+            Err(error) if !matches!(error, object_store::Error::NotFound { .. }) => {
+                // On a disk it is a hard link, which not every file system has.
+                tracing::debug!(error = &error as &dyn std::error::Error, "a file is copied by reading it");
+                self.copy_bytes(file, to).await
+            }
+            copied => copied.map_err(from_store),
+        }
+    }
+
+    async fn copy_bytes(&self, file: SourceFile, to: SourceId) -> Result<()> {
+        let reading = self.read(file, None).await?;
+        let mut reading = reading.ok_or_else(|| unavailable("a file that is copied is gone".into()))?;
+        let mut incoming = self.begin(file.repository, to);
+        while let Some(bytes) = reading.bytes.try_next().await? {
+            incoming.write(bytes).await?;
+        }
+        let copied = incoming.finish().await?;
+        if copied.hash == file.hash {
+            return Ok(());
+        }
+        self.remove(&[SourceFile { source: to, hash: copied.hash, ..file }]).await?;
+        Err(unavailable("a file that is copied is not what it was".into()))
     }
 
     /// Removes what is kept of a source; returns how many files.

@@ -296,8 +296,7 @@ pub struct CurationRow {
     /// `rejected_fact` (`content_hash`), `rejected_link` (`content_hash`, `concept_idx`), `rejected_alias` (`concept_idx`,
     /// `text`), `found_contradiction` (`content_hash`, `other_hash`, `text`: how the facts differ, `found_by`, `cosine`, `judged_by`,
     /// `confidence`), `contradiction` (`content_hash`, `other_hash`, `text`: what was said of them, `note`), `marked_source`
-    /// (`source_idx`, `by_idx`: which supersedes it, `text`: `retracted`, `superseded`, or empty where a person removed a mark,
-    /// `note`: the reason, `found_by`: who says so).
+    /// (`source_idx`, `by_idx`: which supersedes it, `text`: `retracted` or `superseded`, `note`: the reason, `found_by`: who says so).
     pub kind: String,
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
     pub content_hash: String,

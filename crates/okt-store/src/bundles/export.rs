@@ -726,7 +726,7 @@ const MARKS: &str = "
       FROM okt_repository.source_marks m
       JOIN x_sources x ON x.no = m.source_no
       LEFT JOIN x_sources b ON b.no = m.by_no
-     WHERE m.repository_id = $1
+     WHERE m.repository_id = $1 AND m.kind IS NOT NULL
      ORDER BY x.idx";
 
 fn mark(row: &PgRow) -> Result<CurationRow> {

@@ -318,6 +318,9 @@ impl<'c> Intake<'c> {
         taken.sources = Taken { added, linked: all - added };
         self.run(INSERT_TEXTS).await?;
         self.run(INSERT_IMAGES).await?;
+        self.run(SAID_MARKS).await?;
+        self.run("CREATE INDEX ON n_marks (by_no)").await?;
+        self.run("ANALYZE n_marks").await?;
         self.run(INSERT_MARKS).await?;
         self.run(
             "CREATE TEMPORARY TABLE m_images ON COMMIT DROP AS
@@ -1018,33 +1021,50 @@ const INSERT_ANNOTATIONS: &str = "
     ON CONFLICT DO NOTHING";
 
 /// What people and lists say elsewhere of sources that are new here. Who said it has no account here.
-const INSERT_MARKS: &str = "
-    INSERT INTO okt_repository.source_marks (repository_id, source_no, kind, by_no, reason, origin)
-    SELECT DISTINCT ON (s.no) $1::uuid, s.no, nullif(t.text, ''), CASE WHEN t.text = 'superseded' AND b.no <> s.no THEN b.no END,
-           CASE WHEN t.text <> '' THEN t.note END, t.found_by
+const SAID_MARKS: &str = "
+    CREATE TEMPORARY TABLE n_marks ON COMMIT DROP AS
+    SELECT DISTINCT ON (s.no) s.no, t.text AS kind, CASE WHEN t.text = 'superseded' AND b.no <> s.no THEN b.no END AS by_no,
+           t.note, t.found_by
       FROM t_curation t
       JOIN m_sources s ON s.idx = t.source_idx AND s.is_new
       LEFT JOIN m_sources b ON b.idx = t.by_idx
      WHERE t.kind = 'marked_source'
-     ORDER BY s.no, t.text DESC, b.no
+     ORDER BY s.no, t.text, b.no";
+
+/// Only those from which one comes to a source that no other one supersedes: not to one that supersedes itself through others.
+/// Sources that were here before have no mark that names a new one.
+const INSERT_MARKS: &str = "
+    WITH RECURSIVE ending AS (
+        SELECT n.no FROM n_marks n WHERE NOT EXISTS (SELECT FROM n_marks o WHERE o.no = n.by_no)
+         UNION ALL
+        SELECT n.no FROM ending e
+         CROSS JOIN LATERAL (SELECT o.no FROM n_marks o WHERE o.by_no = e.no OFFSET 0) AS n)
+    INSERT INTO okt_repository.source_marks (repository_id, source_no, kind, by_no, reason, origin)
+    SELECT $1, n.no, n.kind, n.by_no, n.note, n.found_by
+      FROM ending e JOIN n_marks n ON n.no = e.no
+     ORDER BY n.no
     ON CONFLICT DO NOTHING";
 
 /// As they stand by the facts that count: not by duplicates, rejected ones, and those that rest on retracted sources alone.
 const SET_STATES: &str = "
-    WITH retracted AS (
+    WITH retracted AS MATERIALIZED (
         SELECT c.no
           FROM (SELECT DISTINCT coalesce(f.merged_into, f.no) AS no
                   FROM okt_repository.source_marks k
                   JOIN okt_repository.fact_sources l ON l.repository_id = $1 AND l.source_no = k.source_no
                   JOIN okt_repository.facts f ON f.repository_id = $1 AND f.no = l.fact_no
                  WHERE k.repository_id = $1 AND k.kind = 'retracted') AS c
-         WHERE NOT EXISTS (
-               SELECT FROM okt_repository.fact_sources l
-                 LEFT JOIN okt_repository.source_marks k
-                   ON k.repository_id = $1 AND k.source_no = l.source_no AND k.kind = 'retracted'
-                WHERE l.repository_id = $1 AND k.source_no IS NULL
-                  AND l.fact_no IN (SELECT c.no UNION ALL
-                                    SELECT d.no FROM okt_repository.facts d WHERE d.repository_id = $1 AND d.merged_into = c.no)))
+         -- By the facts: or all that sources state would be read for each of them.
+         CROSS JOIN LATERAL (
+               SELECT bool_and(EXISTS (SELECT FROM okt_repository.source_marks k
+                                        WHERE k.repository_id = $1 AND k.source_no = l.source_no
+                                          AND k.kind = 'retracted')) AS alone
+                 FROM (SELECT c.no UNION ALL
+                       SELECT d.no FROM okt_repository.facts d
+                        WHERE d.repository_id = $1 AND d.merged_into = c.no) AS own (no)
+                CROSS JOIN LATERAL (SELECT o.source_no FROM okt_repository.fact_sources o
+                                     WHERE o.repository_id = $1 AND o.fact_no = own.no OFFSET 0) AS l) AS x
+         WHERE x.alone)
     UPDATE okt_repository.report_sentences s
        SET checked_at = clock_timestamp(),
            state = (SELECT CASE WHEN bool_or(a.posture = 'contradicts') THEN 'contradicted'

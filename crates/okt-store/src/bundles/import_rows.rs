@@ -395,17 +395,18 @@ impl Staging {
             "contradiction" => {
                 row.text.parse::<ContradictionState>().is_ok_and(|state| state != ContradictionState::Open)
             }
-            "marked_source" => match row.found_by.parse::<MarkOrigin>() {
-                // A mark that a person has removed has no kind.
-                Ok(MarkOrigin::Person) => row.text.is_empty() || row.text.parse::<MarkKind>().is_ok(),
-                Ok(_) => row.text.parse::<MarkKind>().is_ok(),
-                Err(_) => false,
-            },
+            // That a person removed a mark elsewhere keeps no list from setting it here.
+            "marked_source" => {
+                row.text.parse::<MarkKind>().is_ok() && row.found_by.parse::<MarkOrigin>().is_ok()
+            }
             _ => true,
         };
         if !is_known {
             return;
         }
+        // A person of another instance decides nothing for good here: lists and providers may say otherwise.
+        let is_persons = row.kind == "marked_source" && row.found_by == MarkOrigin::Person.as_str();
+        let found_by = if is_persons { MarkOrigin::List.as_str() } else { &row.found_by };
         let line = &mut self.tables[CURATION];
         line.text(&row.kind)
             .hex(&row.content_hash)
@@ -413,7 +414,7 @@ impl Staging {
             .optional(row.concept_idx)
             .text(&row.text)
             .filled(&row.note)
-            .text(&row.found_by)
+            .text(found_by)
             .value(row.cosine.map_or(0.0, |cosine| cosine.0))
             .filled(&row.judged_by)
             .optional(row.confidence.map(|confidence| confidence.0))

@@ -97,3 +97,35 @@ async fn an_address_of_a_bundle_is_nothing_that_is_fetched() {
     other.settled(&id).await;
     assert!(other.web.asked().is_empty());
 }
+
+/// Nobody elsewhere decides for good what lists may say here, and no source supersedes itself through others.
+#[tokio::test]
+async fn marks_of_a_bundle_are_no_persons_and_make_no_circle() {
+    let (one, other) = (app(false).await, app(false).await);
+    for n in 1..=5 {
+        let source =
+            one.add_text(&format!("{n}.txt"), &format!("Hive {n} of the valley has {n}00 bees.")).await;
+        one.settled(&source).await;
+    }
+    // Two supersede each other, a third one leads there, and one is superseded by one that was retracted.
+    one.sql(
+        "WITH s AS (SELECT repository_id, no, row_number() OVER (ORDER BY no) AS n FROM okt_repository.sources)
+         INSERT INTO okt_repository.source_marks (repository_id, source_no, kind, by_no, origin)
+         SELECT a.repository_id, a.no, CASE a.n WHEN 5 THEN 'retracted' ELSE 'superseded' END, b.no, 'person'
+           FROM s a LEFT JOIN s b ON (a.n, b.n) IN ((1, 2), (2, 1), (3, 1), (4, 5))",
+    )
+    .await;
+    one.quiet().await;
+    let (_, bundle) = export(&one, json!({})).await;
+    let text = unpacked(&bundle);
+    assert_eq!(text.matches("\"marked_source\"").count(), 5);
+    // What would keep every list from marking it.
+    let removed = text.replacen("\"text\":\"retracted\"", "\"text\":\"\"", 1);
+    assert_ne!(removed, text);
+    let job = try_import(&other, &packed(&removed), false).await;
+    assert_eq!(job["state"], "completed", "{job:#}");
+    let marks = "SELECT count(*) FROM okt_repository.source_marks";
+    assert_eq!(other.count(marks).await, 1);
+    let kept = format!("{marks} WHERE kind = 'superseded' AND by_no IS NOT NULL AND origin = 'list'");
+    assert_eq!(other.count(&kept).await, 1);
+}

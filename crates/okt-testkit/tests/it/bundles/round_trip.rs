@@ -234,12 +234,24 @@ async fn what_was_retracted_is_retracted_here_too() {
     fill(&one).await;
     // By the titles of the reports.
     let stand = async |app: &TestApp| {
-        let listed = app.read("/reports").await;
-        let row = |report: &Value| (report["title"].to_string(), report["counts"].to_string());
-        let mut rows: Vec<_> = listed["data"].as_array().unwrap().iter().map(row).collect();
+        let mut rows = Vec::new();
+        for report in app.read("/reports").await["data"].as_array().unwrap() {
+            let health = app.read(&format!("/reports/{}/health", report["id"].as_str().unwrap())).await;
+            assert_eq!(
+                (&health["status"], &health["counts"]["waiting"]),
+                (&json!("annotated"), &json!(0)),
+                "{health:#}"
+            );
+            rows.push((report["title"].to_string(), health["counts"].to_string()));
+        }
         rows.sort();
         rows
     };
+    // Both sources say so, and only one is retracted.
+    let held = "Varroa mites killed 40 percent of all honey bee colonies in Norway in 2006.";
+    let report = one.post("/reports", &json!({"title": "Colonies", "body_markdown": held})).await;
+    assert_eq!(report.status, 201, "{report:?}");
+    one.quiet().await;
     let before = stand(&one).await;
     let claim = "Honey bees find the way back to their hive by the position of the sun.";
     let found = one.post("/evidence", &json!({ "claim": claim })).await.json();
@@ -252,11 +264,19 @@ async fn what_was_retracted_is_retracted_here_too() {
     assert_ne!(before, after, "a sentence rests on it alone");
     let (output, bundle) = export(&one, json!({})).await;
     import(&other, &bundle).await;
+    for (text, state) in [(held, "supported"), (claim, "unsupported")] {
+        let stands = format!(
+            "SELECT count(*) FROM okt_repository.report_sentences WHERE text = '{text}' AND state = '{state}'"
+        );
+        for app in [&one, &other] {
+            assert_eq!(app.count(&stands).await, 1, "{text}");
+        }
+    }
     other.quiet().await;
     assert_eq!(stand(&other).await, after);
     let kept = "SELECT count(*) FROM okt_repository.source_marks
-                 WHERE kind = 'retracted' AND reason = 'It was made up' AND origin = 'person' AND person IS NULL";
-    assert_eq!(other.count(kept).await, 1);
+                 WHERE kind = 'retracted' AND reason = 'It was made up' AND origin = 'list' AND person IS NULL";
+    assert_eq!(other.count(kept).await, 1, "it is nothing that a person said here");
     let found = other.post("/evidence", &json!({ "claim": claim })).await.json();
     assert_eq!(found["facts"][0]["retracted"], true, "{found:#}");
     // It is no part of the hash, and is taken on.
