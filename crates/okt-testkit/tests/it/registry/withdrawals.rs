@@ -126,14 +126,44 @@ async fn what_was_imported_while_its_key_was_revoked_does_not_stay() {
     let (app, registry) = start().await;
     registry.offer_signed(&app.web.url("/gulls"), &package(&FACTS), &key(1));
     let source = id(&add(&app).await);
-    // What was there when the key was revoked, somebody has taken out: only what came in just then is looked for.
-    let earlier = "INSERT INTO okt_system.revoked_origins (key_id, revoked_at) SELECT";
-    app.sql(&format!("{earlier} '{}', clock_timestamp() - interval '25 hours'", key(1).id())).await;
+    // Of one that is cleared, nothing is looked for.
+    let earlier = "INSERT INTO okt_system.revoked_origins (key_id, revoked_at, cleared_at) SELECT";
+    app.sql(&format!(
+        "{earlier} '{}', clock_timestamp() - interval '25 hours', clock_timestamp()",
+        key(1).id()
+    ))
+    .await;
     read_withdrawals(&app).await;
     assert!(is_imported(&app.source(&source).await));
-    app.sql("UPDATE okt_system.revoked_origins SET revoked_at = clock_timestamp()").await;
+    let cleared = "SELECT count(*) FROM okt_system.revoked_origins WHERE cleared_at IS NOT NULL";
+    app.sql("UPDATE okt_system.revoked_origins SET revoked_at = clock_timestamp(), cleared_at = NULL").await;
     read_withdrawals(&app).await;
     assert_eq!(app.source(&source).await["failure"]["code"], "origin_revoked");
+    assert_eq!(app.count(cleared).await, 0, "an import may still end");
+}
+
+/// Nobody was there to take it out on the day on which its key was revoked.
+#[tokio::test]
+async fn what_came_from_a_key_is_looked_for_until_all_repositories_were_seen() {
+    let (app, registry) = start().await;
+    registry.offer_signed(&app.web.url("/gulls"), &package(&FACTS), &key(1));
+    let source = id(&add(&app).await);
+    app.quiet().await;
+    let earlier = "INSERT INTO okt_system.revoked_origins (key_id, revoked_at) SELECT";
+    app.sql(&format!("{earlier} '{}', clock_timestamp() - interval '3 days'", key(1).id())).await;
+    let cleared = "SELECT count(*) FROM okt_system.revoked_origins WHERE cleared_at IS NOT NULL";
+    app.sql(&format!(
+        "INSERT INTO okt_repository.closed (repository_id, why) VALUES ('{}', 'moving')",
+        app.repository
+    ))
+    .await;
+    read_withdrawals(&app).await;
+    assert!(is_imported(&app.source(&source).await));
+    assert_eq!(app.count(cleared).await, 0, "one is being moved");
+    app.sql("DELETE FROM okt_repository.closed").await;
+    read_withdrawals(&app).await;
+    assert_eq!(app.source(&source).await["failure"]["code"], "origin_revoked");
+    assert_eq!(app.count(cleared).await, 1);
 }
 
 /// However many there are, and whatever times a registry tells.
