@@ -119,9 +119,10 @@ async fn run(app: &App, command: &AdminCommand) -> anyhow::Result<()> {
         AdminCommand::RevokeOrigin { key, dry_run } => {
             let origin = Origin::service("okt admin revoke-origin");
             // As it goes: what was removed before something fails is removed.
-            let (mut found_any, mut written) = (false, Ok(()));
+            let (mut found_any, mut left_out, mut written) = (false, false, Ok(()));
             let told = |found: RevokedIn| {
                 found_any = true;
+                left_out |= found.revoked.is_none();
                 if written.is_ok() {
                     written = writeln!(out, "{}", revoked_line(&found));
                 }
@@ -135,6 +136,7 @@ async fn run(app: &App, command: &AdminCommand) -> anyhow::Result<()> {
             }
             if !dry_run {
                 writeln!(out, "{key} is revoked")?;
+                anyhow::ensure!(!left_out, "not everything could be removed: run this again");
             }
         }
         AdminCommand::SigningKey => {}

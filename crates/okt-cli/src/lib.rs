@@ -61,9 +61,9 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Apply pending schema migrations to all databases.
     Migrate(migrate::MigrateArgs),
-    /// Say which build this is and, if asked, whether the databases fit it.
+    /// Say which build this is and, if asked, whether the databases miss migrations of it.
     ///
-    /// Exit codes: 0 if every schema fits, 1 if one does not or can't be looked at.
+    /// Exit codes: 0 if no migration is missing, also where a newer release has migrated, 1 if one is or a database can't be looked at.
     Version(version::VersionArgs),
     /// Write all databases and files into a folder, as they are at this moment. Nothing has to stop.
     Backup(backup::BackupArgs),

@@ -49,7 +49,7 @@ enum RegistryCommand {
         source: Uuid,
         /// Model of the packages.
         model: String,
-        /// Only this version; all without.
+        /// Only this version, and others of the same bytes; all without.
         #[arg(long, value_name = "N")]
         version: Option<i32>,
         /// Reason, which consumers are told.

@@ -23,7 +23,7 @@ pub(crate) static LONG: LazyLock<String> = LazyLock::new(|| format!("{VERSION} (
 
 #[derive(Args)]
 pub(crate) struct VersionArgs {
-    /// Say of each named database whether this release finds its schema as it needs it; changes nothing.
+    /// Say of each named database whether it misses migrations of this release; changes nothing.
     #[arg(long)]
     check_schema: bool,
 }
@@ -44,7 +44,7 @@ pub(crate) fn main(
         let pending = inspected.map(|inspected| inspected.pending);
         fits &= matches!(pending, Ok(0));
         match pending {
-            Ok(0) => writeln!(out, "databases.{name}: the schema fits")?,
+            Ok(0) => writeln!(out, "databases.{name}: no migration is missing")?,
             Ok(count) => writeln!(out, "databases.{name}: {count} migrations missing: run `okt migrate`")?,
             // It names its database itself.
             Err(error) => writeln!(out, "{error}")?,

@@ -4,6 +4,7 @@
 //! came from a registry; files that somebody uploaded never are.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use okt_extract::extractive;
@@ -27,6 +28,8 @@ use crate::embed_facts::{current, or_wait};
 const PAGE: i64 = 500;
 const AGAIN: Duration = Duration::from_mins(2);
 const SOON: Duration = Duration::from_secs(1);
+/// By so much those are apart that wait for the same.
+const APART: Duration = Duration::from_mins(10);
 const BY: &str = concat!("okt ", env!("CARGO_PKG_VERSION"));
 
 /// Has a source given away that is done, where the repository does so by itself.
@@ -66,6 +69,10 @@ pub(crate) async fn run(
     {
         return skip(&ctx, why).await;
     }
+    // Before what it would not take is put together.
+    if let Some(after) = registry.pushes_wait() {
+        return Err(wait(after));
+    }
     let about = RegistrySource {
         source_id: String::new(),
         names: Names { url: shared.url.clone(), doi: shared.doi.clone(), sha256: None },
@@ -103,7 +110,7 @@ async fn send(
     let pushed = registry.push(about, model, body).await;
     // However long that is: nobody waits for a contribution, and what is given up is never given.
     if let Err(RegistryError::Busy { after, .. }) = &pushed {
-        return Err(JobError::Waits { why: Waiting::RateLimit, delay: (*after).max(SOON) });
+        return Err(wait(*after));
     }
     match pushed {
         Ok(pushed) => {
@@ -127,6 +134,15 @@ async fn send(
         }
     }
     ctx.begin().await?.commit(Some(output)).await
+}
+
+/// So long and up to ten minutes more, or up to twice as long if that is less.
+fn wait(after: Duration) -> JobError {
+    let after = after.max(SOON);
+    // A fresh one has keys of its own, which is all the chance that is needed here.
+    let chance = RandomState::new().hash_one(0_u8) % 1_000;
+    let delay = after + after.min(APART) * u32::try_from(chance).unwrap_or_default() / 1_000;
+    JobError::Waits { why: Waiting::RateLimit, delay }
 }
 
 /// A job for every source that can be given away.

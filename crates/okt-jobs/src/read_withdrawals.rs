@@ -35,6 +35,8 @@ impl Payload for ReadWithdrawals {
 }
 
 pub(crate) async fn run(_: ReadWithdrawals, ctx: SystemContext, tools: Tools) -> Result<Finished, JobError> {
+    // Registries that do not answer, or databases, keep nothing else from being done.
+    let taken_out = take_out_revoked(ctx.databases()).await;
     let (mut withdrawn, mut away) = (0, Vec::new());
     for registry in tools.registries().into_iter().flat_map(Registries::iter) {
         match read(ctx.databases(), registry).await {
@@ -52,33 +54,46 @@ pub(crate) async fn run(_: ReadWithdrawals, ctx: SystemContext, tools: Tools) ->
             }
         }
     }
-    take_out_revoked(ctx.databases()).await?;
+    taken_out?;
     Ok(ctx.finish(Some(serde_json::json!({ "withdrawn": withdrawn, "registries_away": away }))))
 }
 
-/// What was imported while its key was being revoked, and whose job ended before it took that out again. No import takes a day, so
-/// keys that were revoked earlier have nothing left to be looked for in every repository.
+/// What was imported while its key was being revoked, and whose job ended before it took that out again; and what is left where a
+/// database did not answer, or a repository was being moved. Keys of which nothing can be left are not looked for any more.
 async fn take_out_revoked(databases: &Databases) -> Result<()> {
     let mut conn = databases.acquire_system().await?;
-    let revoked = registry_trust::list_just_revoked(&mut conn).await?;
+    let begun = repositories::now(&mut conn).await?;
+    let revoked = registry_trust::list_uncleared(&mut conn).await?;
     drop(conn);
     if revoked.is_empty() {
         return Ok(());
     }
-    let mut before = None;
+    let (mut before, mut moving, mut failed) = (None, false, None);
     while let Some(repository) = next(databases, &mut before).await? {
         for key in &revoked {
             match imports::revoke_all(databases, &repository.database, repository.id, key)
                 .await
                 .map_err(Error::from)
             {
-                // Deleted meanwhile, or on its way to another database: then the next tick comes for it.
-                Ok(_) | Err(Error::NotFound(_) | Error::Moving) => {}
-                Err(error) => return Err(error),
+                // Deleted meanwhile.
+                Ok(_) | Err(Error::NotFound(_)) => {}
+                // The next tick comes for it.
+                Err(Error::Moving) => moving = true,
+                Err(error) => {
+                    // Those behind it are not to keep what came from the key for that.
+                    failed.get_or_insert(error);
+                    break;
+                }
             }
         }
     }
-    Ok(())
+    match failed {
+        Some(error) => return Err(error),
+        None if moving => return Ok(()),
+        None => {}
+    }
+    let mut conn = databases.acquire_system().await?;
+    Ok(registry_trust::mark_cleared(&mut conn, &revoked, begun).await?)
 }
 
 enum Failed {

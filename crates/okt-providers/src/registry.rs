@@ -70,6 +70,8 @@ struct Inner {
     /// Of pushes: what takes nothing may still be asked.
     pushes: Breaker,
     pace: Pace,
+    /// Until when it takes no pushes.
+    push_pace: Pace,
     pulls: Semaphore,
     room: Arc<Semaphore>,
 }
@@ -152,6 +154,7 @@ impl Registries {
                 breaker: Breaker::default(),
                 pushes: Breaker::default(),
                 pace: Pace::default(),
+                push_pace: Pace::default(),
                 pulls: Semaphore::new(PULLS),
                 room: Arc::clone(&room),
             }))
@@ -303,6 +306,11 @@ impl Registry {
         Ok(Downloaded { body, sha256, key_id })
     }
 
+    /// How long it takes no pushes yet: whoever asks first makes no package for nothing.
+    pub fn pushes_wait(&self) -> Option<Duration> {
+        self.0.push_pace.left()
+    }
+
     /// Gives it a package, signed if this installation signs; the source is made known first.
     pub async fn push(
         &self,
@@ -313,6 +321,9 @@ impl Registry {
         #[derive(Deserialize)]
         struct Made {
             source_id: String,
+        }
+        if let Some(after) = self.pushes_wait() {
+            return Err(RegistryError::Busy { registry: self.0.id.clone(), after });
         }
         let turn = self.0.pushes.enter(PUSH).ok_or_else(|| self.resting())?;
         let signature = self.signature(&Sha256::digest(package).into());
@@ -327,6 +338,9 @@ impl Registry {
             Ok(Pushed { source_id: made.source_id, ..pushed })
         };
         let ended = pushed.await;
+        if let Err(RegistryError::Busy { after, .. }) = &ended {
+            self.0.push_pace.hold_pushes(*after);
+        }
         turn.end(!matches!(&ended, Err(RegistryError::Failed { .. })));
         ended
     }

@@ -221,7 +221,8 @@ impl Registry {
         Ok(store::withdraw_graph(&mut conn, graph, why).await?)
     }
 
-    /// Has one version of a package, or all, no longer handed out; whoever has them learns of that. How many that are.
+    /// Has one version of a package, with others of the same bytes, or all versions no longer handed out; whoever has them learns of
+    /// that. How many that are.
     pub async fn withdraw(
         &self,
         source: uuid::Uuid,

@@ -86,6 +86,7 @@ pub async fn create(
         created_at: chrono::DateTime::UNIX_EPOCH,
     };
     let mut conn = registry.acquire().await?;
+    let mut is_counted = false;
     // Once more where somebody else has just added it.
     for _ in 0..3 {
         if let Some(known) = store::find_source(&mut conn, &names).await.map_err(Error::from)? {
@@ -93,9 +94,12 @@ pub async fn create(
             done.map_err(Error::from)?;
             return Ok((StatusCode::CREATED, Json(Created { source_id: known.id })));
         }
-        let counted = store::count_bytes(&mut conn, caller.name(), ROW, registry.daily_bytes).await;
-        if !counted.map_err(Error::from)? {
-            return Err(too_much());
+        if !is_counted {
+            let counted = store::count_bytes(&mut conn, caller.name(), ROW, registry.daily_bytes).await;
+            is_counted = counted.map_err(Error::from)?;
+            if !is_counted {
+                return Err(too_much());
+            }
         }
         if store::insert_source(&mut conn, &names, &row, caller.name()).await.map_err(Error::from)? {
             return Ok((StatusCode::CREATED, Json(Created { source_id: row.id })));

@@ -12,14 +12,27 @@ pub async fn list_revoked(conn: &mut PgConnection) -> Result<Vec<String>> {
     Ok(rows.fetch_all(conn).await?)
 }
 
-/// Those that were revoked within the last day.
-#[tracing::instrument(level = "debug", name = "db.registry_trust.list_just_revoked", skip_all)]
-pub async fn list_just_revoked(conn: &mut PgConnection) -> Result<Vec<String>> {
+/// Those of which something may be left here.
+#[tracing::instrument(level = "debug", name = "db.registry_trust.list_uncleared", skip_all)]
+pub async fn list_uncleared(conn: &mut PgConnection) -> Result<Vec<String>> {
     let rows = sqlx::query_scalar!(
-        "SELECT key_id FROM okt_system.revoked_origins
-          WHERE revoked_at > clock_timestamp() - interval '1 day' ORDER BY key_id",
+        "SELECT key_id FROM okt_system.revoked_origins WHERE cleared_at IS NULL ORDER BY key_id",
     );
     Ok(rows.fetch_all(conn).await?)
+}
+
+/// All repositories were looked at since `begun`. No import takes a day: of keys that were revoked earlier, nothing comes in any more.
+#[tracing::instrument(level = "debug", name = "db.registry_trust.mark_cleared", skip_all)]
+pub async fn mark_cleared(conn: &mut PgConnection, keys: &[String], begun: DateTime<Utc>) -> Result<()> {
+    sqlx::query!(
+        "UPDATE okt_system.revoked_origins SET cleared_at = clock_timestamp()
+          WHERE key_id = ANY($1) AND cleared_at IS NULL AND revoked_at <= $2::timestamptz - interval '1 day'",
+        keys,
+        begun,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// From now on nobody here takes anything of this key.

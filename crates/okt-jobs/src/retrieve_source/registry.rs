@@ -62,7 +62,8 @@ pub(super) async fn look_up(
         Err(error) => {
             // What it has would have to be paid for otherwise.
             if let Some(delay) = error.wait() {
-                // Since the job was asked for: a source that is retried later waits as well.
+                // Since the job was asked for: a source that is retried later waits as well, as that is a job of its own. A job
+                // that is retried itself is as old as it was, and does not wait.
                 let mut tx = ctx.checkpoint().await?;
                 let waits = outbox::is_younger(&mut tx, ctx.repository(), ctx.id(), PATIENCE).await?;
                 tx.commit().await?;

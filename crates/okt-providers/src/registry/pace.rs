@@ -9,6 +9,8 @@ use tokio::time::Instant;
 pub(super) const UNSAID: Duration = Duration::from_secs(30);
 /// Longer is a quota of something, and no reason to ask for nothing else.
 const LONGEST: Duration = Duration::from_mins(2);
+/// Whoever wants no pushes for longer is asked again by then: a quota may have been raised.
+const LONGEST_OF_PUSHES: Duration = Duration::from_hours(3);
 
 #[derive(Default)]
 pub(super) struct Pace(Mutex<Option<Instant>>);
@@ -23,15 +25,28 @@ impl Pace {
         self.hold_at(Instant::now(), after);
     }
 
+    /// Of pushes alone: a quota of them is a reason.
+    pub(super) fn hold_pushes(&self, after: Duration) {
+        self.hold_pushes_at(Instant::now(), after);
+    }
+
     fn left_at(&self, now: Instant) -> Option<Duration> {
         self.until().map(|until| until.saturating_duration_since(now)).filter(|left| !left.is_zero())
     }
 
     fn hold_at(&self, now: Instant, after: Duration) {
         if after <= LONGEST {
-            let mut until = self.until();
-            *until = (*until).max(Some(now + after));
+            self.extend(now + after);
         }
+    }
+
+    fn hold_pushes_at(&self, now: Instant, after: Duration) {
+        self.extend(now + after.min(LONGEST_OF_PUSHES));
+    }
+
+    fn extend(&self, to: Instant) {
+        let mut until = self.until();
+        *until = (*until).max(Some(to));
     }
 
     fn until(&self) -> MutexGuard<'_, Option<Instant>> {
@@ -54,5 +69,15 @@ mod tests {
         assert_eq!(pace.left_at(now + 3 * second), None);
         pace.hold_at(now, Duration::from_hours(1));
         assert_eq!(pace.left_at(now + 3 * second), None, "a quota of pushes says nothing of searches");
+    }
+
+    #[test]
+    fn a_quota_keeps_pushes_back_and_not_for_days() {
+        let (pace, now) = (Pace::default(), Instant::now());
+        let hour = Duration::from_hours(1);
+        pace.hold_pushes_at(now, hour);
+        assert_eq!(pace.left_at(now), Some(hour));
+        pace.hold_pushes_at(now, 100 * hour);
+        assert_eq!(pace.left_at(now), Some(LONGEST_OF_PUSHES));
     }
 }

@@ -177,7 +177,7 @@ pub(crate) async fn insert_decomposition(
     Ok(Some(kept))
 }
 
-/// One version of a model, or all; how many that are.
+/// One version of a model with all that have the same bytes, whoever pushed them, or all versions; how many that are.
 #[tracing::instrument(level = "debug", name = "db.registry.withdraw", skip_all)]
 pub(crate) async fn withdraw(
     conn: &mut PgConnection,
@@ -188,7 +188,10 @@ pub(crate) async fn withdraw(
 ) -> Result<u64> {
     let done = sqlx::query!(
         "UPDATE okt_registry.decompositions SET withdrawn_at = clock_timestamp(), withdrawn_why = $4
-          WHERE source_id = $1 AND model_id = $2 AND ($3::integer IS NULL OR version = $3) AND withdrawn_at IS NULL",
+          WHERE source_id = $1 AND model_id = $2 AND withdrawn_at IS NULL
+            AND ($3::integer IS NULL
+                 OR package_sha256 = (SELECT v.package_sha256 FROM okt_registry.decompositions v
+                                       WHERE v.source_id = $1 AND v.model_id = $2 AND v.version = $3))",
         source,
         model,
         version,

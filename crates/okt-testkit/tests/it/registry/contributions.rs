@@ -194,15 +194,15 @@ async fn sources_that_could_not_be_had_are_pulled_later() {
 /// Whoever gives much is told to come again in an hour, and that for longer than a job is tried again.
 #[tokio::test]
 async fn what_is_more_than_a_registry_takes_in_a_day_is_given_later() {
-    let (app, registry) = start().await;
+    let (mut app, registry) = start().await;
     let seen = add(&app).await;
     app.quiet().await;
     let full = Page::new("application/json", "{}").status(429).header("retry-after", "3600");
     registry.web.page("/api/v1/sources", full);
     let asked = app.post("/settings/contribute-all", &json!({})).await;
     assert_eq!(asked.status, 202, "{asked:?}");
+    registry.web.await_asked("/api/v1/sources", 1).await;
     for times in 1..=6 {
-        registry.web.await_asked("/api/v1/sources", times).await;
         eventually(Duration::from_mins(1), "the job waits for an hour", async || {
             let waits = "SELECT count(*) FROM okt_tasks.jobs WHERE kind = 'contribute_source' AND state = 'scheduled'
                             AND waiting_for = 'rate_limit' AND scheduled_at > clock_timestamp() + interval '50 minutes'";
@@ -211,7 +211,12 @@ async fn what_is_more_than_a_registry_takes_in_a_day_is_given_later() {
         })
         .await;
         if times == 6 {
+            let asked = registry.web.asked();
+            let pushes = asked.iter().filter(|path| *path == "/api/v1/sources").count();
+            assert_eq!(pushes, 1, "it is known to take none: {asked:?}");
             registry.take(MODEL);
+            // Who has just started does not know.
+            app.work().await;
         }
         app.sql("UPDATE okt_tasks.jobs SET scheduled_at = clock_timestamp() WHERE kind = 'contribute_source' AND state = 'scheduled'")
             .await;

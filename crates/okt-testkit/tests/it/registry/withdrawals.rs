@@ -21,15 +21,8 @@ use super::{FACTS, add, id, is_imported, start};
 async fn bytes_that_another_key_has_pushed_are_not_withdrawn_with_those_of_a_bad_one() {
     let registry = TestRegistry::start(&[]).await;
     let (good, bad) = (registry.key(true, None).await, registry.key(true, None).await);
-    let source = registry.source(&good, URL).await;
     let body = package(&FACTS);
-    assert_eq!(registry.post(&good, &path(&source), &body).await.status, 201);
-    let bytes = body.to_string();
-    let again = registry.request(Method::POST, &path(&source)).bearer_auth(&bad);
-    let again = again.header("content-type", "application/json");
-    let again = again.header("x-okt-signature", key(1).sign(&sha256(bytes.as_bytes())));
-    assert_eq!(Answer::of(again.body(bytes)).await.status, 201);
-    assert_eq!(registry.count("SELECT count(*) FROM okt_registry.decompositions").await, 2);
+    let source = twice(&registry, &good, &bad, &body).await;
 
     let id = bad.split('.').next().unwrap();
     assert_eq!(registry.registry.withdraw_all_of(id, "it is spam").await.unwrap(), (1, 0));
@@ -49,6 +42,40 @@ async fn bytes_that_another_key_has_pushed_are_not_withdrawn_with_those_of_a_bad
     assert_eq!(told().await, 2);
     let refused = registry.post(&good, &path(&source), &body).await;
     assert_eq!((refused.status.as_u16(), &*refused.problem()), (409, "conflict"), "{refused:?}");
+}
+
+/// What is judged is what a package says, whoever else has pushed it.
+#[tokio::test]
+async fn a_version_is_withdrawn_with_all_that_have_its_bytes() {
+    let registry = TestRegistry::start(&[]).await;
+    let (one, other) = (registry.key(true, None).await, registry.key(true, None).await);
+    let body = package(&FACTS);
+    let source = twice(&registry, &one, &other, &body).await;
+    assert_eq!(registry.post(&one, &path(&source), &package(&FACTS[..1])).await.status, 201);
+    let source_id = source.parse().unwrap();
+    let withdrawn = registry.registry.withdraw(source_id, "far-model", Some(1), "it is wrong").await;
+    assert_eq!(withdrawn.unwrap(), 2);
+    let told = registry.get(&one, "/api/v1/withdrawals").await.json();
+    assert_eq!(told["data"].as_array().unwrap().len(), 2, "{told:#}");
+    let refused = registry.post(&other, &path(&source), &body).await;
+    assert_eq!((refused.status.as_u16(), &*refused.problem()), (409, "conflict"), "{refused:?}");
+    let listed = registry.get(&one, &format!("/api/v1/sources/{source}/decompositions")).await.json();
+    let versions: Vec<&Value> =
+        listed["data"].as_array().unwrap().iter().map(|row| &row["version"]).collect();
+    assert_eq!(versions, [&json!(3)], "another package stays: {listed:#}");
+}
+
+/// A source with the same bytes of two keys, the second with a signature.
+async fn twice(registry: &TestRegistry, one: &str, other: &str, body: &Value) -> String {
+    let source = registry.source(one, URL).await;
+    assert_eq!(registry.post(one, &path(&source), body).await.status, 201);
+    let bytes = body.to_string();
+    let again = registry.request(Method::POST, &path(&source)).bearer_auth(other);
+    let again = again.header("content-type", "application/json");
+    let again = again.header("x-okt-signature", key(1).sign(&sha256(bytes.as_bytes())));
+    assert_eq!(Answer::of(again.body(bytes)).await.status, 201);
+    assert_eq!(registry.count("SELECT count(*) FROM okt_registry.decompositions").await, 2);
+    source
 }
 
 /// They are told, and nothing is removed for that.
@@ -99,14 +126,44 @@ async fn what_was_imported_while_its_key_was_revoked_does_not_stay() {
     let (app, registry) = start().await;
     registry.offer_signed(&app.web.url("/gulls"), &package(&FACTS), &key(1));
     let source = id(&add(&app).await);
-    // What was there when the key was revoked, somebody has taken out: only what came in just then is looked for.
-    let earlier = "INSERT INTO okt_system.revoked_origins (key_id, revoked_at) SELECT";
-    app.sql(&format!("{earlier} '{}', clock_timestamp() - interval '25 hours'", key(1).id())).await;
+    // Of one that is cleared, nothing is looked for.
+    let earlier = "INSERT INTO okt_system.revoked_origins (key_id, revoked_at, cleared_at) SELECT";
+    app.sql(&format!(
+        "{earlier} '{}', clock_timestamp() - interval '25 hours', clock_timestamp()",
+        key(1).id()
+    ))
+    .await;
     read_withdrawals(&app).await;
     assert!(is_imported(&app.source(&source).await));
-    app.sql("UPDATE okt_system.revoked_origins SET revoked_at = clock_timestamp()").await;
+    let cleared = "SELECT count(*) FROM okt_system.revoked_origins WHERE cleared_at IS NOT NULL";
+    app.sql("UPDATE okt_system.revoked_origins SET revoked_at = clock_timestamp(), cleared_at = NULL").await;
     read_withdrawals(&app).await;
     assert_eq!(app.source(&source).await["failure"]["code"], "origin_revoked");
+    assert_eq!(app.count(cleared).await, 0, "an import may still end");
+}
+
+/// Nobody was there to take it out on the day on which its key was revoked.
+#[tokio::test]
+async fn what_came_from_a_key_is_looked_for_until_all_repositories_were_seen() {
+    let (app, registry) = start().await;
+    registry.offer_signed(&app.web.url("/gulls"), &package(&FACTS), &key(1));
+    let source = id(&add(&app).await);
+    app.quiet().await;
+    let earlier = "INSERT INTO okt_system.revoked_origins (key_id, revoked_at) SELECT";
+    app.sql(&format!("{earlier} '{}', clock_timestamp() - interval '3 days'", key(1).id())).await;
+    let cleared = "SELECT count(*) FROM okt_system.revoked_origins WHERE cleared_at IS NOT NULL";
+    app.sql(&format!(
+        "INSERT INTO okt_repository.closed (repository_id, why) VALUES ('{}', 'moving')",
+        app.repository
+    ))
+    .await;
+    read_withdrawals(&app).await;
+    assert!(is_imported(&app.source(&source).await));
+    assert_eq!(app.count(cleared).await, 0, "one is being moved");
+    app.sql("DELETE FROM okt_repository.closed").await;
+    read_withdrawals(&app).await;
+    assert_eq!(app.source(&source).await["failure"]["code"], "origin_revoked");
+    assert_eq!(app.count(cleared).await, 1);
 }
 
 /// However many there are, and whatever times a registry tells.
