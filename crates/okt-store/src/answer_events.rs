@@ -112,8 +112,7 @@ pub async fn forget_source(
     );
     let quoting: BTreeSet<i64> = quoting.fetch_all(&mut *conn).await?.into_iter().collect();
     let quoting: Vec<i64> = quoting.into_iter().collect();
-    answers::mark(conn, repository, &quoting).await?;
-    Ok(())
+    answers::mark_passages(conn, repository, &quoting).await
 }
 
 /// The place of the last event of an answer; 0 if there is none.

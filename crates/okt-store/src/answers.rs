@@ -21,8 +21,9 @@ use crate::words::word;
 use okt_pg::Result;
 
 pub use ending::break_off;
+use facts::mark;
 pub use facts::{FactQuote, add_facts, list_changes, list_standing, mark_changed, quote_facts};
-pub(crate) use facts::{mark, mark_quoting};
+pub(crate) use facts::{mark_passages, mark_quoting};
 pub use spending::{costs, count_today, list_unsettled, settle, spent_today};
 
 /// A question that is going to be answered.

@@ -236,12 +236,31 @@ pub(crate) async fn mark_quoting(
         sources,
     );
     let quoting = quoting.fetch_all(&mut *conn).await?;
-    mark(conn, repository, &quoting).await?;
+    mark_passages(conn, repository, &quoting).await
+}
+
+/// As [`mark_changed`], of those of these answers that cite a passage. There may be any number of others, which only had one to choose from.
+pub(crate) async fn mark_passages(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    answers: &[i64],
+) -> Result<()> {
+    let citing = sqlx::query_scalar!(
+        r#"SELECT n.no AS "no!" FROM unnest($2::bigint[]) AS n (no)
+            WHERE EXISTS (SELECT FROM okt_repository.answer_events s
+                           WHERE s.repository_id = $1 AND s.answer_no = n.no AND s.event ->> 'event' = 'sentence'
+                             AND jsonb_array_length(s.event -> 'keys') > jsonb_array_length(s.event -> 'facts'))
+            ORDER BY n.no"#,
+        repository.uuid(),
+        answers,
+    );
+    let citing = citing.fetch_all(&mut *conn).await?;
+    mark(conn, repository, &citing).await?;
     Ok(())
 }
 
 /// As [`mark_changed`], of these answers. One that runs is marked when it ends: whoever writes it holds its row, and may wait for a source.
-pub(crate) async fn mark(
+pub(super) async fn mark(
     conn: &mut PgConnection,
     repository: RepositoryId,
     answers: &[i64],
