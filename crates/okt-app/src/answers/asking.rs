@@ -81,6 +81,10 @@ impl App {
         } else {
             String::new()
         };
+        // Also before anything is looked for; for certain it is known only in turn.
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        self.check_today(&mut tx, scope).await?;
+        tx.commit().await?;
         let before = self.before(scope, request.conversation).await?;
         let gathered = self.gather(scope, &question, &request.filters, &before.concepts).await?;
 
