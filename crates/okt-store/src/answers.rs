@@ -90,6 +90,13 @@ pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, new: &New
                INSERT INTO okt_repository.answer_spending (repository_id, answer_id, person, day, max_micro_usd)
                SELECT $1, n.id, n.asked_by, (n.created_at AT TIME ZONE 'UTC')::date, n.max_micro_usd
                  FROM new n WHERE n.max_micro_usd > 0),
+           counted AS (
+               INSERT INTO okt_repository.answer_days AS d (repository_id, person, day, count)
+               SELECT $1, n.asked_by, (n.created_at AT TIME ZONE 'UTC')::date, 1 FROM new n
+               ON CONFLICT (repository_id, person, day) DO UPDATE SET count = d.count + 1),
+           old_days AS (
+               DELETE FROM okt_repository.answer_days
+                WHERE repository_id = $1 AND person = $3 AND day < (clock_timestamp() AT TIME ZONE 'UTC')::date - 7),
            -- What was spent a week ago counts nowhere any more.
            old AS (
                DELETE FROM okt_repository.answer_spending

@@ -74,6 +74,7 @@ pub const TABLES: [Table; 58] = [
     knowledge("answer_facts", "answer_no, fact_no"),
     knowledge("answer_feedback", "answer_no, person, sentence"),
     knowledge("answer_spending", "answer_id"),
+    knowledge("answer_days", "person, day"),
     knowledge("webhooks", "id"),
     knowledge("webhook_deliveries", "id"),
     // Where the server has pgvector.
