@@ -298,7 +298,7 @@ fn report_body(seen: &SeenAnswer) -> String {
     let mut body = Vec::new();
     for event in &seen.events {
         let AnswerEvent::Sentence(sentence) = event else { continue };
-        // Of one that rests on passages alone the caller may not see the words.
+        // Of one that cites a passage the caller may not see the words.
         if sentence.verdict != Verdict::Supported || sentence.text.is_empty() {
             continue;
         }

@@ -19,7 +19,7 @@ words! {
         GraphExported = "graph.exported",
         /// An answer came to its end, whatever that is.
         AnswerDone = "answer.done",
-        /// Facts that an answer cites are not what they were.
+        /// Facts or passages that an answer cites are not what they were.
         AnswerEvidenceChanged = "answer.evidence_changed",
     }
 }

@@ -87,6 +87,25 @@ pub async fn forget_source(
     repository: RepositoryId,
     source: SourceId,
 ) -> Result<()> {
+    // As whoever deletes answers: those that have ended, then what they quote. Who writes one that runs may wait for this source.
+    answers::hold_marks(conn, repository).await?;
+    let ended = sqlx::query_scalar!(
+        "SELECT a.no FROM okt_repository.answers a
+          WHERE a.repository_id = $1 AND a.status <> 'running'
+            AND a.no IN (SELECT q.answer_no FROM okt_repository.answer_sources q
+                          WHERE q.repository_id = $1 AND q.source_id = $2)
+          ORDER BY a.no FOR NO KEY UPDATE OF a",
+        repository.uuid(),
+        source.uuid(),
+    );
+    ended.fetch_all(&mut *conn).await?;
+    let held = sqlx::query_scalar!(
+        "SELECT answer_no FROM okt_repository.answer_sources
+          WHERE repository_id = $1 AND source_id = $2 ORDER BY answer_no FOR UPDATE",
+        repository.uuid(),
+        source.uuid(),
+    );
+    held.fetch_all(&mut *conn).await?;
     let quoting = sqlx::query_scalar!(
         r#"WITH quoting AS (DELETE FROM okt_repository.answer_sources
                              WHERE repository_id = $1 AND source_id = $2 RETURNING answer_no),
@@ -112,8 +131,7 @@ pub async fn forget_source(
     );
     let quoting: BTreeSet<i64> = quoting.fetch_all(&mut *conn).await?.into_iter().collect();
     let quoting: Vec<i64> = quoting.into_iter().collect();
-    answers::mark(conn, repository, &quoting).await?;
-    Ok(())
+    answers::mark_passages(conn, repository, &quoting).await
 }
 
 /// The place of the last event of an answer; 0 if there is none.

@@ -21,8 +21,9 @@ use crate::words::word;
 use okt_pg::Result;
 
 pub use ending::break_off;
+use facts::mark;
 pub use facts::{FactQuote, add_facts, list_changes, list_standing, mark_changed, quote_facts};
-pub(crate) use facts::{mark, mark_quoting};
+pub(crate) use facts::{hold_marks, mark_passages, mark_quoting};
 pub use spending::{costs, count_today, list_unsettled, settle, spent_today};
 
 /// A question that is going to be answered.
@@ -89,6 +90,13 @@ pub async fn insert(conn: &mut PgConnection, repository: RepositoryId, new: &New
                INSERT INTO okt_repository.answer_spending (repository_id, answer_id, person, day, max_micro_usd)
                SELECT $1, n.id, n.asked_by, (n.created_at AT TIME ZONE 'UTC')::date, n.max_micro_usd
                  FROM new n WHERE n.max_micro_usd > 0),
+           counted AS (
+               INSERT INTO okt_repository.answer_days AS d (repository_id, person, day, count)
+               SELECT $1, n.asked_by, (n.created_at AT TIME ZONE 'UTC')::date, 1 FROM new n
+               ON CONFLICT (repository_id, person, day) DO UPDATE SET count = d.count + 1),
+           old_days AS (
+               DELETE FROM okt_repository.answer_days
+                WHERE repository_id = $1 AND person = $3 AND day < (clock_timestamp() AT TIME ZONE 'UTC')::date - 7),
            -- What was spent a week ago counts nowhere any more.
            old AS (
                DELETE FROM okt_repository.answer_spending
@@ -305,6 +313,16 @@ pub async fn end(
     answer: i64,
     end: &AnswerEnd,
 ) -> Result<bool> {
+    // By who holds its row, and no source. One without a job begins in this transaction, which may hold sources whose deletion waits for it
+    // and holds the marks: it does not wait. A mark of the same moment it may not be told of; whoever reads it sees what changed.
+    let written = sqlx::query_scalar!(
+        r#"SELECT job_id IS NOT NULL AS "written!" FROM okt_repository.answers WHERE repository_id = $1 AND no = $2"#,
+        repository.uuid(),
+        answer,
+    );
+    if written.fetch_optional(&mut *conn).await? == Some(true) {
+        hold_marks(conn, repository).await?;
+    }
     // What was on the wire when it was stopped is not told of yet.
     let settled = !matches!(end.status, AnswerStatus::Cancelled | AnswerStatus::Failed);
     let ended = sqlx::query_scalar!(
@@ -382,16 +400,26 @@ pub async fn delete(
     id: Option<AnswerId>,
     conversation: Option<i64>,
 ) -> Result<Vec<(AnswerId, Option<JobId>)>> {
-    // Somebody who just adds to them is waited for, and what they add is seen below.
-    let held = sqlx::query!(
+    // Somebody who just adds to them is waited for, and what they add is seen below. Those that run come first: who adds to one may wait for
+    // a source, and who deletes that for an answer that has ended.
+    let held = sqlx::query_scalar!(
         "SELECT no FROM okt_repository.answers
-          WHERE repository_id = $1 AND asked_by = $2 AND (id = $3 OR conversation_no = $4) ORDER BY no FOR UPDATE",
+          WHERE repository_id = $1 AND asked_by = $2 AND (id = $3 OR conversation_no = $4)
+          ORDER BY status <> 'running', no FOR UPDATE",
         repository.uuid(),
         person.uuid(),
         id.map(AnswerId::uuid),
         conversation,
     );
-    held.fetch_all(&mut *conn).await?;
+    let held = held.fetch_all(&mut *conn).await?;
+    // As whoever deletes a source that they quote.
+    let quoting = sqlx::query_scalar!(
+        "SELECT answer_no FROM okt_repository.answer_sources
+          WHERE repository_id = $1 AND answer_no = ANY ($2) ORDER BY answer_no, source_id FOR UPDATE",
+        repository.uuid(),
+        &held,
+    );
+    quoting.fetch_all(&mut *conn).await?;
     let rows = sqlx::query!(
         r#"WITH gone AS (DELETE FROM okt_repository.answers
                           WHERE repository_id = $1 AND asked_by = $2 AND (id = $3 OR conversation_no = $4)

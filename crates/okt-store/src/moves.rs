@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// All of them, but for that of the write fence. A test compares them with the catalogue.
-pub const TABLES: [Table; 58] = [
+pub const TABLES: [Table; 59] = [
     knowledge("counters", "name"),
     knowledge("outbox", "job_id"),
     knowledge("contexts", "no"),
@@ -74,6 +74,7 @@ pub const TABLES: [Table; 58] = [
     knowledge("answer_facts", "answer_no, fact_no"),
     knowledge("answer_feedback", "answer_no, person, sentence"),
     knowledge("answer_spending", "answer_id"),
+    knowledge("answer_days", "person, day"),
     knowledge("webhooks", "id"),
     knowledge("webhook_deliveries", "id"),
     // Where the server has pgvector.

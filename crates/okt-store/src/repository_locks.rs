@@ -21,6 +21,8 @@ pub(crate) enum RepositoryLock {
     Claims = 1_869_771_881,
     /// Taking in a bundle.
     Import = 1_869_771_882,
+    /// Marking answers whose evidence changed.
+    AnswerMarks = 1_869_771_883,
 }
 
 /// Waits for the lock, and keeps it until the end of the transaction. In a statement of its own, so that the next one sees what was

@@ -67,8 +67,11 @@ pub async fn set(
     )
     .execute(&mut *conn)
     .await?;
-    answers::mark_quoting(conn, repository, &[source.uuid()]).await?;
-    Ok(done.rows_affected() == 1)
+    let changed = done.rows_affected() == 1;
+    if changed {
+        answers::mark_quoting(conn, repository, &[source.uuid()]).await?;
+    }
+    Ok(changed)
 }
 
 /// Removes the mark of a source for good; false if it has none.
@@ -91,8 +94,11 @@ pub async fn remove(
     )
     .execute(&mut *conn)
     .await?;
-    answers::mark_quoting(conn, repository, &[source.uuid()]).await?;
-    Ok(done.rows_affected() == 1)
+    let changed = done.rows_affected() == 1;
+    if changed {
+        answers::mark_quoting(conn, repository, &[source.uuid()]).await?;
+    }
+    Ok(changed)
 }
 
 /// Whether a source is superseded by another one, itself or through those between them.
@@ -188,6 +194,9 @@ pub async fn insert_retracted(
         person.map(UserId::uuid),
     );
     let marked = rows.fetch_all(&mut *conn).await?;
+    if marked.is_empty() {
+        return Ok(marked);
+    }
     let ids = sqlx::query_scalar!(
         "SELECT id FROM okt_repository.sources WHERE repository_id = $1 AND no = ANY ($2)",
         repository.uuid(),

@@ -265,7 +265,7 @@ pub mod schema {
         DropReason = all!(okt_model::DropReason), "number";
         /// A fact, or a part of a source that none of the facts beside it quotes.
         EvidenceKind = all!(okt_model::EvidenceKind), "fact";
-        /// What became of a fact that an answer cites.
+        /// What became of a fact or a passage that an answer cites.
         EvidenceChange = all!(okt_model::EvidenceChange), "rejected";
         /// What people say of answers.
         FeedbackVerdict = all!(okt_model::FeedbackVerdict), "right";

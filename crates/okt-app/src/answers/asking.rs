@@ -81,6 +81,10 @@ impl App {
         } else {
             String::new()
         };
+        // Also before anything is looked for; for certain it is known only in turn.
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        self.check_today(&mut tx, scope).await?;
+        tx.commit().await?;
         let before = self.before(scope, request.conversation).await?;
         let gathered = self.gather(scope, &question, &request.filters, &before.concepts).await?;
 
@@ -263,11 +267,11 @@ impl App {
         Ok(())
     }
 
-    /// Refuses one more than a person may have of a day: also what costs nothing is kept.
+    /// Refuses one more than a person may have of a day, also if it costs nothing.
     async fn check_today(&self, tx: &mut Tx, scope: &RepoAccess) -> Result<()> {
         let limit = self.config().ask.answers_per_person_per_day;
         let (repository, person) = (scope.repository(), scope.caller().user());
-        let today = answers::count_today(tx, repository, person, i64::from(limit)).await?;
+        let today = answers::count_today(tx, repository, person).await?;
         let used = u64::try_from(today).unwrap_or(0);
         Error::check_quota(
             ("you have", "answers of today in this repository"),

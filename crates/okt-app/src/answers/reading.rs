@@ -42,6 +42,8 @@ pub struct AnswerWatch {
     app: App,
     scope: RepoScope<FactRead>,
     answer: Answer,
+    /// Passages are in its evidence.
+    passages: bool,
     /// The place of the last event that was told.
     after: i32,
     over: bool,
@@ -67,7 +69,10 @@ impl App {
         Ok(SeenAnswer {
             is_own: answer.asked_by == person,
             changes: changes.remove(&answer.no).unwrap_or_default(),
-            events: events.into_iter().map(|(_, event)| for_reader(scope, event)).collect(),
+            events: {
+                let passages = has_passages(&events);
+                events.into_iter().map(|(_, event)| for_reader(scope, passages, event)).collect()
+            },
             answer,
             feedback,
         })
@@ -86,6 +91,9 @@ impl App {
         let answer = self.own_or_shared(scope, id).await?;
         let mut tx = self.databases().begin_to_read(scope.database(), repository).await?;
         let last = answer_events::last_place(&mut tx, repository, answer.no).await?;
+        // Its evidence is there from its beginning, and concerns only who may not read all of it.
+        let passages = scope.also::<SourceRead>().is_err()
+            && has_passages(&answer_events::list(&mut tx, repository, answer.no, 0).await?);
         tx.commit().await?;
         // Whoever names an event that there is not has received none.
         let after = if (0..=last).contains(&after) { after } else { 0 };
@@ -97,6 +105,7 @@ impl App {
             app: self.clone(),
             scope: scope.clone(),
             answer,
+            passages,
             after,
             over: false,
             changes,
@@ -255,12 +264,21 @@ impl AnswerWatch {
             self.app.settle(&self.scope, &answer).await?;
         }
         self.answer = answer;
-        Ok(events.into_iter().map(|(place, event)| (place, for_reader(&self.scope, event))).collect())
+        let seen =
+            events.into_iter().map(|(place, event)| (place, for_reader(&self.scope, self.passages, event)));
+        Ok(seen.collect())
     }
 }
 
-/// An event without what its reader may not read: an answer may be somebody else's who may read more.
-fn for_reader(scope: &RepoAccess, mut event: AnswerEvent) -> AnswerEvent {
+/// Whether passages are in the evidence of an answer with these events.
+fn has_passages(events: &[(i32, AnswerEvent)]) -> bool {
+    events.iter().any(|(_, event)| {
+        matches!(event, AnswerEvent::Evidence { facts, .. } if facts.iter().any(|one| one.kind == EvidenceKind::Passage))
+    })
+}
+
+/// An event without what its reader may not read: an answer may be somebody else's who may read more. `passages`: its writer had some.
+fn for_reader(scope: &RepoAccess, passages: bool, mut event: AnswerEvent) -> AnswerEvent {
     let (sources, concepts) = (scope.also::<SourceRead>().is_ok(), scope.also::<ConceptRead>().is_ok());
     let hide = |one: &mut Evidence| {
         // Its key and its link stay.
@@ -278,7 +296,8 @@ fn for_reader(scope: &RepoAccess, mut event: AnswerEvent) -> AnswerEvent {
         AnswerEvent::Disagreeing { facts, .. } => facts.iter_mut().for_each(|one| hide(&mut one.evidence)),
         AnswerEvent::Understood { concepts: named, .. } if !concepts => named.clear(),
         AnswerEvent::Sentence(sentence) => {
-            if !sources && sentence.facts.is_empty() {
+            // Each key stands for a fact or a passage.
+            if !sources && sentence.keys.len() > sentence.facts.len() {
                 sentence.text.clear();
             }
             if !concepts {
@@ -287,6 +306,8 @@ fn for_reader(scope: &RepoAccess, mut event: AnswerEvent) -> AnswerEvent {
         }
         // Nobody has kept what it cites: it may be the words of a passage.
         AnswerEvent::Dropped(dropped) if !sources => dropped.is_shown = false,
+        // A model has written it, who has read them.
+        AnswerEvent::Done { missing, .. } if !sources && passages => *missing = None,
         _ => {}
     }
     event

@@ -10,6 +10,7 @@ use okt_model::{
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::repository_locks::{self, RepositoryLock};
 use crate::{source_marks, webhooks};
 use okt_pg::Result;
 
@@ -199,6 +200,12 @@ pub async fn list_standing(
     Ok(rows.into_iter().filter(|row| !retracted.contains(&row.now)).map(|row| row.no).collect())
 }
 
+/// Answers are marked in turns, and no written one ends meanwhile: what is noted while an answer ends, one of the two sees. Whoever holds
+/// this waits for no answer that runs, as those who write them wait for it, and may hold sources.
+pub(crate) async fn hold_marks(conn: &mut PgConnection, repository: RepositoryId) -> Result<()> {
+    repository_locks::hold(conn, repository, RepositoryLock::AnswerMarks).await
+}
+
 /// Marks the answers that cite one of these facts, if what they cite is not what it was, and unmarks those where it is again. Returns
 /// those that are marked anew; webhooks are told of each.
 #[tracing::instrument(level = "debug", name = "db.answers.mark_changed", skip_all)]
@@ -207,6 +214,7 @@ pub async fn mark_changed(
     repository: RepositoryId,
     facts: &[i64],
 ) -> Result<Vec<AnswerId>> {
+    hold_marks(conn, repository).await?;
     let citing = sqlx::query_scalar!(
         r#"SELECT n.no AS "no!" FROM (SELECT a.answer_no AS no FROM okt_repository.answer_facts a
                                      WHERE a.repository_id = $1 AND a.fact_no = ANY ($2) AND a.is_cited
@@ -229,6 +237,7 @@ pub(crate) async fn mark_quoting(
     repository: RepositoryId,
     sources: &[Uuid],
 ) -> Result<()> {
+    hold_marks(conn, repository).await?;
     let quoting = sqlx::query_scalar!(
         r#"SELECT DISTINCT answer_no AS "no!" FROM okt_repository.answer_sources
             WHERE repository_id = $1 AND source_id = ANY ($2) ORDER BY 1"#,
@@ -236,12 +245,31 @@ pub(crate) async fn mark_quoting(
         sources,
     );
     let quoting = quoting.fetch_all(&mut *conn).await?;
-    mark(conn, repository, &quoting).await?;
+    mark_passages(conn, repository, &quoting).await
+}
+
+/// As [`mark_changed`], of those of these answers that cite a passage, by who has held the marks. There may be any number of others, which only had one to choose from.
+pub(crate) async fn mark_passages(
+    conn: &mut PgConnection,
+    repository: RepositoryId,
+    answers: &[i64],
+) -> Result<()> {
+    let citing = sqlx::query_scalar!(
+        r#"SELECT n.no AS "no!" FROM unnest($2::bigint[]) AS n (no)
+            WHERE EXISTS (SELECT FROM okt_repository.answer_events s
+                           WHERE s.repository_id = $1 AND s.answer_no = n.no AND s.event ->> 'event' = 'sentence'
+                             AND jsonb_array_length(s.event -> 'keys') > jsonb_array_length(s.event -> 'facts'))
+            ORDER BY n.no"#,
+        repository.uuid(),
+        answers,
+    );
+    let citing = citing.fetch_all(&mut *conn).await?;
+    mark(conn, repository, &citing).await?;
     Ok(())
 }
 
-/// As [`mark_changed`], of these answers. One that runs is marked when it ends: whoever writes it holds its row, and may wait for a source.
-pub(crate) async fn mark(
+/// As [`mark_changed`], of these answers, by who has held the marks. One that runs is marked when it ends: whoever writes it holds its row, and may wait for a source.
+pub(super) async fn mark(
     conn: &mut PgConnection,
     repository: RepositoryId,
     answers: &[i64],
@@ -251,6 +279,14 @@ pub(crate) async fn mark(
     }
     let changes = list_changes(conn, repository, answers).await?;
     let other: Vec<i64> = changes.into_keys().collect();
+    // In the order in which they are deleted.
+    let held = sqlx::query_scalar!(
+        "SELECT no FROM okt_repository.answers
+          WHERE repository_id = $1 AND no = ANY ($2) AND status <> 'running' ORDER BY no FOR NO KEY UPDATE",
+        repository.uuid(),
+        answers,
+    );
+    held.fetch_all(&mut *conn).await?;
     let marked = sqlx::query_scalar!(
         "UPDATE okt_repository.answers
             SET evidence_changed_at = CASE WHEN no = ANY ($3) THEN clock_timestamp() END

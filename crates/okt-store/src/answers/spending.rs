@@ -1,5 +1,5 @@
-//! What answers have cost. Rows of `okt_repository.answer_spending` say what they have cost a person in a day, and outlive the answers, so
-//! that nobody gets anything back by stopping or deleting one.
+//! What answers have cost. Rows of `okt_repository.answer_spending` say what they have cost a person in a day, those of `answer_days` how many
+//! there were; they outlive the answers, so that nobody gets anything back by stopping or deleting one.
 
 use std::time::Duration;
 
@@ -25,24 +25,16 @@ pub async fn spent_today(conn: &mut PgConnection, repository: RepositoryId, pers
     Ok(Money::from_micros(spent.fetch_one(conn).await?))
 }
 
-/// How many answers of today (UTC) a person has; no more than so many are counted.
+/// How many answers a person has asked for today (UTC), also those that are deleted.
 #[tracing::instrument(level = "debug", name = "db.answers.count_today", skip_all)]
-pub async fn count_today(
-    conn: &mut PgConnection,
-    repository: RepositoryId,
-    person: UserId,
-    limit: i64,
-) -> Result<i64> {
+pub async fn count_today(conn: &mut PgConnection, repository: RepositoryId, person: UserId) -> Result<i64> {
     let count = sqlx::query_scalar!(
-        r#"SELECT count(*) AS "count!"
-             FROM (SELECT a.created_at FROM okt_repository.answers a
-                    WHERE a.repository_id = $1 AND a.asked_by = $2 ORDER BY a.id DESC LIMIT $3) AS latest
-            WHERE (created_at AT TIME ZONE 'UTC')::date = (clock_timestamp() AT TIME ZONE 'UTC')::date"#,
+        "SELECT count FROM okt_repository.answer_days
+          WHERE repository_id = $1 AND person = $2 AND day = (clock_timestamp() AT TIME ZONE 'UTC')::date",
         repository.uuid(),
         person.uuid(),
-        limit,
     );
-    Ok(count.fetch_one(conn).await?)
+    Ok(count.fetch_optional(conn).await?.unwrap_or(0))
 }
 
 /// Answers of a person that were stopped so long ago that no call of theirs can be told of any more.

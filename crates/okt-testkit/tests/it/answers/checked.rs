@@ -452,17 +452,22 @@ async fn what_a_checker_said_with_other_instructions_is_not_given_again() {
 }
 
 #[tokio::test]
-async fn whoever_may_not_read_sources_sees_no_words_that_rest_on_passages_alone() {
+async fn whoever_may_not_read_sources_sees_no_words_that_rest_on_passages() {
     let writes = |_: &str, facts: &[(&str, &str)]| {
         let (rance, opened) = (key_of(facts, "24 turbines"), key_of(facts, "1966"));
         let wrong = "The Rance tidal power station has 99 turbines.";
-        sentences(&[(RANCE, &[rance][..]), (OPENED, &[opened]), (wrong, &[rance])], "")
+        let both = "The Rance tidal power station has 24 turbines and was opened in 1966.";
+        let said = [(RANCE, &[rance][..]), (OPENED, &[opened]), (wrong, &[rance]), (both, &[rance, opened])];
+        sentences(&said, "since when the power station has its turbines")
     };
     let behaviour = Behaviour { writes, posture: |_, _| "supports", ..Behaviour::default() };
     let app = by_model(behaviour, &[], &[&without_facts(RANCE), OPENED]).await;
     let answer = ask(&app, TURBINES).await;
     sound(&answer);
-    assert_eq!(texts(&answer, "sentences"), [RANCE, OPENED], "{answer:#}");
+    let shown = texts(&answer, "sentences");
+    assert_eq!((&shown[..2], shown.len()), (&[RANCE.to_owned(), OPENED.to_owned()][..], 3), "{answer:#}");
+    assert_eq!(list(&answer["sentences"][2], "keys").len(), 2, "a passage and a fact: {answer:#}");
+    assert!(answer["missing"].is_string(), "{answer:#}");
     assert!(answer["dropped"][0]["text"].is_string(), "{answer:#}");
     let (_, token) = api_key(&app.service, &app.owner, &["repository:read", "fact:read"]).await;
     let path = app.path(&format!("/answers/{}", answer["id"].as_str().unwrap()));
@@ -471,9 +476,16 @@ async fn whoever_may_not_read_sources_sees_no_words_that_rest_on_passages_alone(
         okt_testkit::client::Answer::of(request).await
     };
     let seen = read(&path).await;
-    assert_eq!(texts(&seen.json(), "sentences"), ["", OPENED], "{seen:?}");
-    assert_eq!(seen.json()["dropped"][0]["text"], Value::Null, "{seen:?}");
+    assert_eq!(texts(&seen.json(), "sentences"), ["", OPENED, ""], "{seen:?}");
+    assert_eq!(
+        (&seen.json()["dropped"][0]["text"], &seen.json()["missing"]),
+        (&Value::Null, &Value::Null),
+        "{seen:?}"
+    );
     for seen in [seen.text, read(&format!("{path}/events")).await.text] {
-        assert!(!seen.contains("24 turbines") && !seen.contains("99 turbines"), "{seen}");
+        assert!(
+            !seen.contains("24 turbines") && !seen.contains("99 turbines") && !seen.contains("since when"),
+            "{seen}"
+        );
     }
 }

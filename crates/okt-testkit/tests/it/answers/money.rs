@@ -139,12 +139,18 @@ async fn a_person_has_no_more_answers_of_a_day_than_they_may_whatever_they_cost(
     let refused = app.post("/ask", &body).await;
     assert_eq!((refused.status.as_u16(), refused.problem()), (409, "quota_exceeded".to_owned()));
     assert!(refused.text.contains("ask.answers_per_person_per_day"), "{refused:?}");
-    assert_eq!(app.read("/answers").await["data"].as_array().unwrap().len(), 2);
+    let kept = app.read("/answers").await;
+    assert_eq!(list(&kept, "data").len(), 2);
+    // Deleting gives none back.
+    for answer in list(&kept, "data") {
+        assert_eq!(app.delete(&format!("/answers/{}", answer["id"].as_str().unwrap())).await.status, 204);
+    }
+    assert_eq!(app.post("/ask", &body).await.problem(), "quota_exceeded");
     // Another person may.
     let viewer = register(&app.service, "viewer").await;
     give(&app.service, viewer.id, &app.repository.to_string(), "viewer").await;
     ask_as(&app, &viewer, &body).await;
     // And tomorrow.
-    app.sql("UPDATE okt_repository.answers SET created_at = created_at - interval '1 day'").await;
+    app.sql("UPDATE okt_repository.answer_days SET day = day - 1").await;
     ask(&app, TURBINES).await;
 }

@@ -1,6 +1,7 @@
 //! What an answer rests on is watched: an answer says when it is not what it was.
 
 use okt_testkit::llm::{Behaviour, sentences};
+use okt_testkit::receiver::Receiver;
 use okt_testkit::wait::eventually;
 use serde_json::{Value, json};
 
@@ -131,7 +132,12 @@ async fn a_passage_whose_source_is_retracted_or_gone_is_told_of() {
         let first = facts.first().map_or("zzzz", |(key, _)| *key);
         sentences(&[(RANCE, &[first][..])], "")
     };
-    let app = by_model(Behaviour { writes, ..faithful() }, &[], &[&without_facts(RANCE)]).await;
+    let receiver = Receiver::start().await;
+    let allowed = receiver.allowed();
+    let allowed = [("SVC__PROVIDERS__RESOLUTION__FETCH__ALLOW_PRIVATE", allowed.as_str())];
+    let app = by_model(Behaviour { writes, ..faithful() }, &allowed, &[&without_facts(RANCE)]).await;
+    let hook = json!({ "url": receiver.url("/"), "events": ["answer.evidence_changed"] });
+    assert_eq!(app.post("/webhooks", &hook).await.status, 201);
     let answer = ask(&app, TURBINES).await;
     sound(&answer);
     let (id, sentence) = (answer["id"].as_str().unwrap(), &answer["sentences"][0]);
@@ -147,7 +153,15 @@ async fn a_passage_whose_source_is_retracted_or_gone_is_told_of() {
     let set = app.put(&mark, &json!({ "kind": "retracted", "reason": "withdrawn" })).await;
     assert!(set.status.is_success(), "{set:?}");
     assert_eq!(changes(&app, id).await, changed("retracted"));
-    assert_eq!(marked().await, 1, "webhooks are told");
+    assert_eq!(marked().await, 1);
+    let told = receiver.await_messages("/", 1).await.remove(0).json();
+    assert_eq!(
+        (&told["type"], &told["data"]["answer_id"]),
+        (&json!("answer.evidence_changed"), &json!(id)),
+        "{told:#}"
+    );
+    app.quiet().await;
+    assert_eq!(receiver.messages("/").len(), 1, "webhooks are told once");
     assert_eq!(app.read("/answers").await["data"][0]["evidence_changed"], true);
     assert!(app.delete(&mark).await.status.is_success());
     assert_eq!((changes(&app, id).await.len(), marked().await), (0, 0), "it is what it was");

@@ -187,7 +187,7 @@ pub(crate) const CALLS: &[(&str, Call)] = &[
     ("answers::count_today", |conn, repository, theirs| {
         Box::pin(async move {
             let all = AnswerFilter::default();
-            let today = answers::count_today(conn, repository, person(), 1_000).await?;
+            let today = answers::count_today(conn, repository, person()).await?;
             let listed = answers::list(conn, repository, person(), all, None, 1_000).await?;
             let own = listed.iter().filter(|answer| answer.id != theirs.answer.running).count();
             Ok(today > i64::try_from(own).unwrap())
