@@ -308,6 +308,14 @@ impl Change {
         .await?;
         let (concepts, deltas): (Vec<i64>, Vec<i64>) =
             self.concepts.into_iter().filter(|(_, delta)| *delta != 0).unzip();
+        // In the order in which everybody else holds them; an update takes them as its plan comes by.
+        sqlx::query!(
+            "SELECT FROM okt_repository.concepts WHERE repository_id = $1 AND no = ANY ($2) ORDER BY no FOR NO KEY UPDATE",
+            repository.uuid(),
+            &concepts,
+        )
+        .execute(&mut *conn)
+        .await?;
         sqlx::query!(
             "UPDATE okt_repository.concepts c SET fact_count = c.fact_count + n.delta
                FROM unnest($2::bigint[], $3::bigint[]) AS n (no, delta)

@@ -452,7 +452,7 @@ async fn what_a_checker_said_with_other_instructions_is_not_given_again() {
 }
 
 #[tokio::test]
-async fn whoever_may_not_read_sources_sees_no_words_that_rest_on_passages() {
+async fn whoever_may_not_read_sources_sees_no_words_of_passages() {
     let writes = |_: &str, facts: &[(&str, &str)]| {
         let (rance, opened) = (key_of(facts, "24 turbines"), key_of(facts, "1966"));
         let wrong = "The Rance tidal power station has 99 turbines.";

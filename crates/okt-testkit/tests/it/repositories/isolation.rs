@@ -132,6 +132,11 @@ const CALLS: &[(&str, Call)] = &[
     ("outbox::is_there", |conn, repository, theirs| {
         Box::pin(async move { outbox::is_there(conn, repository, theirs.job).await })
     }),
+    ("outbox::is_younger", |conn, repository, theirs| {
+        Box::pin(async move {
+            outbox::is_younger(conn, repository, theirs.job, std::time::Duration::from_hours(24)).await
+        })
+    }),
     ("outbox::find", |conn, repository, theirs| {
         Box::pin(async move { Ok(outbox::find(conn, repository, theirs.job).await?.is_some()) })
     }),

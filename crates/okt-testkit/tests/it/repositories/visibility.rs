@@ -193,7 +193,7 @@ async fn a_slug_that_a_hidden_repository_has_is_refused_and_says_nothing_else() 
 /// Neither the answers nor the limits tell a stranger which slugs are taken.
 #[tokio::test]
 async fn whoever_guesses_slugs_learns_nothing() {
-    let fixture = TwoDatabases::new().await;
+    let fixture = TwoDatabases::with(&[("SVC__RATE_LIMITS__API_PER_MINUTE", "600")]).await;
     fixture.repository().await;
     let mut told = Vec::new();
     for (name, slug) in [("eve", "bees"), ("mallory", "wasps")] {
