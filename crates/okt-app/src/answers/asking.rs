@@ -81,10 +81,7 @@ impl App {
         } else {
             String::new()
         };
-        // Also before anything is looked for; for certain it is known only in turn.
-        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
-        self.check_today(&mut tx, scope).await?;
-        tx.commit().await?;
+        self.check_today_first(scope).await?;
         let before = self.before(scope, request.conversation).await?;
         let gathered = self.gather(scope, &question, &request.filters, &before.concepts).await?;
 
@@ -278,6 +275,13 @@ impl App {
             (used, 1),
             ("ask.answers_per_person_per_day", limit.into()),
         )
+    }
+
+    /// Before anything is looked for; for certain it is known only in turn.
+    async fn check_today_first(&self, scope: &RepoAccess) -> Result<()> {
+        let mut tx = self.databases().begin_to_read(scope.database(), scope.repository()).await?;
+        self.check_today(&mut tx, scope).await?;
+        Ok(tx.commit().await?)
     }
 
     /// What was asked and named before in a conversation.

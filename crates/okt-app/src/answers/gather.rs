@@ -120,9 +120,9 @@ impl App {
         let quotes: Vec<&str> = known.iter().filter_map(|one| one.quote.as_deref()).collect();
         hits.retain(|hit| {
             let text = one_line(&hit.text);
-            let quoted =
+            let parts =
                 quotes.iter().map(|quote| quote.trim_end_matches('…')).filter(|quote| !quote.is_empty());
-            let said: usize = quoted.filter(|quote| text.contains(quote)).map(str::len).sum();
+            let said: usize = parts.filter(|quote| text.contains(quote)).map(str::len).sum();
             // Where facts say most of it, it adds little.
             2 * said < text.len()
         });
