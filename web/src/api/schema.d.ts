@@ -4817,7 +4817,7 @@ export interface components {
             state: components["schemas"]["SentenceStanding"];
         };
         /**
-         * @description What became of a fact that an answer cites.
+         * @description What became of a fact or a passage that an answer cites.
          * @example rejected
          * @enum {string}
          */

@@ -33,6 +33,8 @@ const UNRELATED: f64 = 0.25;
 const NEAR: usize = 3;
 /// A quote of fewer words is understood by its neighbours.
 const SHORT_QUOTE: usize = 12;
+/// A passage with no more than this that no fact quotes adds nothing: bytes, less than a sentence.
+const UNSAID: usize = 40;
 /// Characters of a quote and of a passage.
 const LONGEST: usize = 800;
 /// What is searched for at most, in bytes.
@@ -110,7 +112,7 @@ impl App {
         Ok(Gathered { searched, concepts, evidence, near_only, degraded })
     }
 
-    /// Parts of sources, but for those that facts say most of already.
+    /// Parts of sources, but for those that facts say already.
     async fn passages(
         &self,
         scope: &RepoAccess,
@@ -123,8 +125,7 @@ impl App {
             let parts =
                 quotes.iter().map(|quote| quote.trim_end_matches('…')).filter(|quote| !quote.is_empty());
             let said: usize = parts.filter(|quote| text.contains(quote)).map(str::len).sum();
-            // Where facts say most of it, it adds little.
-            2 * said < text.len()
+            said + UNSAID < text.len()
         });
         hits.truncate(PASSAGES);
         let numbers: Vec<SourceId> = hits.iter().map(|hit| SourceId::from(hit.id)).collect();
