@@ -306,6 +306,8 @@ async function answered() {
   await look(tab, "answer-model-dark", COLOURS);
   await tab.emulateMedia({ colorScheme: "light" });
   await tab.setViewportSize({ width: 390, height: 844 });
+  // What lies half below the head counts as small.
+  await tab.evaluate(() => scrollTo(0, 0));
   await look(tab, "answer-model-narrow", COLOURS);
   await tab.unrouteAll({ behavior: "ignoreErrors" });
   await tab.close();
