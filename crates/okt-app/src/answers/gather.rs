@@ -35,8 +35,8 @@ const NEAR: usize = 3;
 const SHORT_QUOTE: usize = 12;
 /// A passage with no more than this that no fact quotes adds nothing: bytes, less than a sentence.
 const UNSAID: usize = 40;
-/// Characters of a quote and of a passage.
-const LONGEST: usize = 800;
+/// Characters of a quote and of a passage, which has about 120 words and ends with a sentence.
+const LONGEST: usize = 1_600;
 /// What is searched for at most, in bytes.
 const LONGEST_QUESTION: usize = 1_000;
 /// Concepts of the last answer that a follow-up is searched with.
