@@ -77,6 +77,7 @@ export default function Connect() {
           <Block title="Cursor" text={file({ mcpServers: { okt: { url: MCP } } })} />
           <Block title="VS Code" text={file({ servers: { okt: { type: "http", url: MCP } } })} />
           <Block title="Codex" text={`[mcp_servers.okt]\nurl = "${MCP}"\nbearer_token_env_var = "OKT_API_KEY"`} />
+          <Block title="Inspector" text={`npx @modelcontextprotocol/inspector --cli ${MCP} --transport http --header "Authorization: Bearer okt_…" --method tools/list`} />
           <Block title={t("Agents that start a program")} text={`OKT_API_KEY=okt_… okt mcp --url ${BASE.replace(/\/$/, "")}`} />
           <p className="soft">{t("Claude and ChatGPT take the address under Settings, Connectors. With a key, send the header Authorization: Bearer and the key.")}</p>
         </div>

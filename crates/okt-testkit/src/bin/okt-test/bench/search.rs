@@ -2,7 +2,8 @@
 //! facts. Rows are made here the way the service makes them, but all at once: the service would take hours.
 //!
 //! Arguments: how many facts (1,000,000), of which one repository has 57 %, how many questions in each mode (300), and a folder
-//! where the facts of that repository and the answers are kept, for another engine to be asked the same. A fourth one is a command
+//! where the facts of that repository and the answers are kept, for another engine to be asked the same (`-`: none, and all kinds of
+//! rows are looked for). A fourth one is a command
 //! that is run on this repository, with the address of the service, an e-mail address, a password and the slug behind it:
 //! `node web/tests/speed.mjs` measures the web UI.
 
@@ -57,7 +58,7 @@ pub async fn run(arguments: &[String]) -> anyhow::Result<()> {
     let space = fill::space(&mut app.connect().await).await?;
     PgVector::new(databases.clone()).index_large(&Tenant::new(app.repository, "default"), &space).await?;
     println!("index of vectors in {:.0} s", began.elapsed().as_secs_f64());
-    let kept = arguments.get(2).map(Path::new);
+    let kept = arguments.get(2).filter(|folder| *folder != "-").map(Path::new);
     if let Some(folder) = kept {
         keep_facts(&app, &folder.join("facts.jsonl")).await?;
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use okt_auth::{NewAccess, Tokens};
 use okt_model::TokenId;
-use okt_testkit::accounts::{access_token, access_token_for, register};
+use okt_testkit::accounts::{access_token, access_token_for, register, send};
 use okt_testkit::client::Answer;
 use okt_testkit::oauth::{Browser, CALLBACK, client, exchange, parameter, request};
 use okt_testkit::served::TestService;
@@ -323,4 +323,32 @@ async fn a_client_that_names_no_scope_gets_what_the_endpoint_needs() {
     // Another word is still none.
     let answer = Browser::default().ask(&service, &request(&id, "openid fly")).await;
     assert!(answer.status == 400 && answer.text.contains("(invalid_scope)"), "{answer:?}");
+}
+
+/// As a client does it: what it is refused for says what to ask for, and the person lets it.
+#[tokio::test]
+async fn a_client_that_lacks_a_scope_comes_back_with_what_it_was_told_to_ask_for() {
+    let service = TestService::product(&[]).await;
+    let ada = register(&service, "ada").await;
+    let made = json!({"name": "Bees", "slug": "bees"});
+    assert_eq!(send(&service, &ada.token, Method::POST, "/api/v1/repositories", &made).await.status, 201);
+    let id = client(&service).await;
+    let resource = format!("{}{MCP}", service.url);
+    let let_in = async |scope: &str| {
+        let mut asked = request(&id, scope);
+        asked.push(("resource", resource.clone()));
+        let mut browser = Browser::default();
+        let page = browser.ask(&service, &asked).await;
+        let page = browser.sign_in(&service, &page, &ada.email).await;
+        let answer = browser.decide(&service, &page, "allow").await;
+        let tokens = exchange(&service, &id, &parameter(&answer, "code").unwrap()).await.json();
+        tokens["access_token"].as_str().unwrap().to_owned()
+    };
+    let add = calling("add_source", &json!({"repository": "bees", "doi": "10.1000/182"}));
+    let refused = rpc(&service, &let_in("mcp read").await, &add).await;
+    assert_eq!(refused.status, 403, "{refused:?}");
+    let challenge = refused.header("www-authenticate");
+    let scope = challenge.split("scope=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let added = rpc(&service, &let_in(scope).await, &add).await.json();
+    assert_eq!(added["result"]["structuredContent"]["existing"], false, "{added}");
 }
