@@ -123,7 +123,8 @@ async fn what_came_with_an_import_is_found_by_index() {
     let mut tx = fixture.begin().await;
     let statement = "SELECT FROM okt_repository.concepts WHERE repository_id = $1 AND import_no = ANY ($2)";
     let arguments = format!("'{id}', ARRAY[1, 2]::bigint[]");
-    uses(&mut tx, statement, &arguments, "concepts_import_idx", &["import_no ="]).await;
+    // It has only rows that came with an import; PostgreSQL 15 looks through those of the repository in it.
+    uses(&mut tx, statement, &arguments, "concepts_import_idx", &["repository_id ="]).await;
 }
 
 #[tokio::test]
