@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "react";
 
 /** A pause after which somebody has typed a word. */
-const PAUSE = 250;
+const PAUSE = 150;
 
 /** `asked`: the words of the address. `ask` puts others there. */
 export function useTyped(asked: string, ask: (words: string) => void): [string, (text: string) => void] {
