@@ -19,7 +19,7 @@ import type { Answer } from "./ask-events";
 import { Evidence } from "./ask-evidence";
 import { Feedback } from "./ask-feedback";
 import { type Line, useAnswer } from "./ask-stream";
-import { goTo, sourceLine, Where, wordsOf } from "./ask-where";
+import { goTo, nameOf, sourceLine, Where, wordsOf } from "./ask-where";
 import { AnswerStatus, changeWord, extractiveWord, footnoted, leftOutWord, missingWord, verdict } from "./ask-words";
 import { degradedWord } from "./degraded";
 import "../parts/list.css";
@@ -291,7 +291,7 @@ function Sentence({ sentence, facts, place, marked, isLit, onLit }: { sentence: 
         </span>
       )}
       {cited.map((fact) => (
-        <Where key={fact.key} fact={fact} className="answer-note" aria-label={t("Evidence {n}: {text}", { n: place.get(fact.key) ?? 0, text: wordsOf(fact) })}>
+        <Where key={fact.key} fact={fact} className="answer-note" aria-label={t("Evidence {n}: {text}", { n: place.get(fact.key) ?? 0, text: nameOf(fact) })}>
           {place.get(fact.key)}
         </Where>
       ))}

@@ -28,6 +28,12 @@ export function goTo(navigate: ReturnType<typeof useNavigate>, slug: string, fac
 /** What it says; when its source was deleted its words went as well. */
 export const wordsOf = (fact: Evidence) => fact.text || t("Its source was deleted, and its words with it.");
 
+/** What a screen reader calls it: of a passage the beginning. */
+export function nameOf(fact: Evidence): string {
+  const words = wordsOf(fact);
+  return words.length > 300 ? `${words.slice(0, 299)}…` : words;
+}
+
 /** Title, year and page. */
 export function sourceLine({ source }: Evidence): string {
   if (!source) return t("deleted source");
